@@ -1,0 +1,90 @@
+// The configuration: a file of directives, read whole, checked whole, then never changed. A reload reads a
+// new one beside it.
+//
+// Two kinds of directives stand in admin/option.tbl. A *scalar* sets one field of struct config and may stand
+// once in a file (the last included one wins is no rule: twice is an error). A *list* directive may be
+// repeated; each stands, words and place, in config->directives, in file order, for the folder that
+// understands it (acl/ builds rules of allow, deny, block, pass; intercept/ builds listeners of listen).
+#pragma once
+
+#include "admin/view.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define CONFIG_DEFAULT_FILE "/etc/weir/weir.conf"
+
+enum directive_id {
+#define SCALAR(name, type, default_text, minimum, maximum, unit, meaning) DIRECTIVE_##name,
+#define LIST(name, words_minimum, words_maximum, grammar, meaning) DIRECTIVE_##name,
+#include "admin/option.tbl"
+    DIRECTIVE_COUNT
+};
+
+enum timeout_id {
+#define TIMEOUT(name, default_ms, minimum_ms, maximum_ms, meaning) TIMEOUT_##name,
+#include "admin/timeout.tbl"
+    TIMEOUT_COUNT
+};
+
+struct config_word {
+    const char *text; // NUL-terminated, quotes removed
+    unsigned column;  // 1-based, of its first byte in the line
+};
+
+struct directive {
+    enum directive_id id;
+    const char *file; // as it was named on the command line or by include
+    unsigned line;    // 1-based
+    unsigned column;  // of the directive's name
+    unsigned word_count;
+    const struct config_word *words; // without the name
+};
+
+// Where and what: "FILE:LINE:COLUMN: what, what to do". Every error of a load is collected, up to a bound.
+struct config_errors {
+    unsigned count; // all of them, also those over the bound
+    char *text;     // the messages, a line each; NULL when none
+    size_t length;
+};
+
+typedef bool SCALAR_FLAG;
+typedef int64_t SCALAR_NUMBER; // counts; "auto" is 0 where the table says so
+typedef int64_t SCALAR_SIZE;   // bytes
+typedef int64_t SCALAR_TIME;   // milliseconds
+typedef const char *SCALAR_TEXT;
+typedef int SCALAR_CHOICE; // index into the `unit` column's words, "open|closed"
+
+struct config {
+#define SCALAR(name, type, default_text, minimum, maximum, unit, meaning) SCALAR_##type name;
+#define LIST(name, words_minimum, words_maximum, grammar, meaning)
+#include "admin/option.tbl"
+    int64_t timeout_ms[TIMEOUT_COUNT];
+    const char *file; // what was loaded, "(defaults)" when nothing was
+    size_t directive_count;
+    struct directive *directives;
+    struct config_arena *arena; // owns every text above
+};
+
+// Reads FILE and what it includes. Returns a whole configuration, or NULL with at least one error in `errors`
+// (also for a file that cannot be read). `file` NULL gives the defaults.
+struct config *config_load(const char *file, struct config_errors *errors);
+// The same from text in memory; `name` is what errors call it. For tests and fuzzing.
+struct config *config_load_text(const char *name, struct view text, struct config_errors *errors);
+void config_free(struct config *config); // NULL is allowed
+
+// Adds "FILE:LINE:COLUMN: message" for word `word` of the directive (-1: the directive itself).
+void config_error(struct config_errors *errors, const struct directive *directive, int word,
+        const char *format, ...) __attribute__((format(printf, 4, 5)));
+void config_errors_fini(struct config_errors *errors);
+
+// Reads "64M", "1.5G" is refused; "30s", "500ms", "5m", bare = seconds. False when malformed or out of int64.
+bool config_parse_size(struct view text, int64_t *bytes);
+bool config_parse_time(struct view text, int64_t *milliseconds);
+
+// `weir config`: every option and timeout in force: name, value, default, unit, meaning.
+void config_print(const struct config *config, FILE *out);
+// The same tables as mdoc/man source rows, for docs/ (name, grammar, default, meaning).
+void config_print_manual(FILE *out);

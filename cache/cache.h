@@ -1,0 +1,176 @@
+// The store: one for the whole process, shared by all workers. A response arrives through a *fill* and is
+// read through *readers*; any number of readers, on any worker, may read while the fill still runs. A
+// response that may not be stored takes the same path through an anonymous fill (a stream), so that delivery
+// knows one source only.
+//
+// Threads: every function here may be called from any thread; one fill or one reader is used by one thread at
+// a time. Locks are held for a few instructions, never across I/O. Time comes in as an argument.
+#pragma once
+
+#include "admin/address.h"
+#include "admin/view.h"
+#include "http/head.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct cache;
+struct cache_object; // a response, whole or arriving; counted by its readers, its fill and the store's index
+struct cache_fill;   // the one producer of an object
+
+struct cache_limits {
+    uint64_t memory_bytes;         // everything stored, overhead included; 0: nothing is stored
+    uint64_t minimum_object_bytes; // bodies
+    uint64_t maximum_object_bytes; // 0: a quarter of memory_bytes
+    uint32_t window_bytes;         // what a stream holds ahead of its slowest reader; 0: 64 KiB
+};
+
+struct cache *cache_new(const struct cache_limits *limits);
+void cache_set_limits(struct cache *cache, const struct cache_limits *limits); // evicts down to them
+void cache_free(struct cache *cache); // no fill and no reader may be left
+
+// A delivery's place in an object. In place, in the session; zero it before the first use. The object's head
+// and the bytes between the reader's offset and the last peek stay where they are until advance or detach.
+struct cache_reader {
+    // Called once after READ_WAIT, from whatever thread made progress, possibly with the object's lock held:
+    // it must only record the fact and wake the owner's loop, and call nothing of this header. Set before
+    // attaching.
+    void (*wake)(struct cache_reader *reader);
+    // private
+    struct cache_object *object;
+    uint64_t offset;
+    struct cache_reader *next;
+    struct cache_reader **link;
+    void *position; // where `offset` lies
+    bool waiting;
+};
+
+// What a request asks for. All views are borrowed for the call.
+struct cache_query {
+    const struct http_head *head;
+    struct endpoint destination; // original destination: the scope
+    struct view authority;       // normalised Host, http/target.h
+    struct view path;            // path and query
+    int64_t now_s;               // wall clock
+    bool store_allowed; // false: no_cache, a body in the request...: only LOOKUP_PASS or a plain miss
+};
+
+enum lookup {
+    LOOKUP_HIT,   // reader attached to a whole or arriving object that may be used as it is
+    LOOKUP_STALE, // reader attached to a stored object that must be confirmed first; the caller fetches with
+                  // cache_validators() through `fill`
+    LOOKUP_JOIN,  // reader attached to a fill whose head is not there yet; the head decides
+                  // (cache_reader_head)
+    LOOKUP_MISS,  // reader attached to a new fill; the caller fetches through `fill`
+    LOOKUP_PASS,  // this request is not for the store (method, range without a stored whole, no-store ...);
+                 // reader attached to a new stream; the caller fetches through `fill`
+};
+
+// Looks up, and attaches `reader`. `*fill` is set (owned by the caller, who ends it with finish or abandon)
+// for STALE, MISS and PASS, NULL else. `*reason` becomes a static word for the log: "fresh", "expired",
+// "absent", "no-store"... Never fails: without memory it says PASS... and without any memory at all it aborts
+// (CHECK). only-if-cached without a usable object: LOOKUP_PASS with reason "only-if-cached" and *fill NULL:
+// answer 504.
+enum lookup cache_lookup(struct cache *cache, const struct cache_query *query, struct cache_reader *reader,
+        struct cache_fill **fill, const char **reason);
+
+// Detaches `reader` from what it has, and attaches it to a new stream that is never stored: for a waiter
+// whose fill turned out not to be for it.
+void cache_stream(struct cache *cache, struct cache_reader *reader, struct cache_fill **fill);
+
+// ---- the producer ----
+
+enum fill_kind {
+    FILL_STORE,  // goes on; will be stored when it finishes
+    FILL_STREAM, // goes on; will not be stored: joiners without the head are told READ_GONE and go on their
+                 // own
+    FILL_NOT_MODIFIED, // the response was a 304 that confirmed the stored object: every reader of the fill
+                       // now reads that, with the head freshened; the caller ends the fill with finish
+};
+
+struct cache_response {
+    const struct http_head *head; // copied: hop-by-hop fields, Content-Length framing aside, are left out
+    int64_t content_length;       // -1 when not known in advance
+    int64_t request_at_s; // wall clock when the request was sent and the head arrived [RFC 9111 §4.2.3]
+    int64_t response_at_s;
+    bool has_body; // false: HEAD, 204, 304...
+};
+
+// Called once, with the final (not interim) response head. `*reason` becomes a static word for the log.
+enum fill_kind cache_fill_head(
+        struct cache_fill *fill, const struct cache_response *response, const char **reason);
+
+// How many bytes append takes now. 0: wait; `wake` is called once when there is room, as cache_reader's is. A
+// fill that stores has room as long as the store has; one that outgrows it becomes a stream, and readers go
+// on.
+size_t cache_fill_room(struct cache_fill *fill, void (*wake)(void *owner), void *owner);
+// Copies; `length` is at most the room just told.
+void cache_fill_append(struct cache_fill *fill, const void *data, size_t length);
+// The message ended as its framing says. Consumes the fill.
+void cache_fill_finish(struct cache_fill *fill);
+// Cut short, refused or given up; without a head: there will be none. Readers get READ_BROKEN after what
+// arrived; never stored; a stale object it was to replace stays. Consumes the fill.
+void cache_fill_abandon(struct cache_fill *fill);
+// Readers attached now. 0: nobody waits for it.
+unsigned cache_fill_readers(struct cache_fill *fill);
+// How much has arrived, and whether it will be stored: for deciding whether to go on for nobody.
+uint64_t cache_fill_length(const struct cache_fill *fill);
+bool cache_fill_stores(const struct cache_fill *fill);
+
+// If-None-Match and If-Modified-Since for a LOOKUP_STALE fill, as whole field lines ("If-None-Match:
+// ...\r\n"). Valid until the fill ends; empty when the object has no validator.
+struct view cache_validators(const struct cache_fill *fill);
+
+// ---- the reader ----
+
+enum read {
+    READ_READY,  // what was asked for is there
+    READ_WAIT,   // not yet; wake will be called once
+    READ_END,    // the body is over, and whole
+    READ_BROKEN, // the fill was abandoned: nothing more will come
+    READ_GONE, // for a joiner: the response is not for this request (not storable, another variant): look up
+               // again or cache_stream
+};
+
+struct cache_head {
+    int status;
+    int minor_version;            // of the origin
+    const struct http_head *head; // end-to-end fields as they came, order and repeats kept; without
+                                  // Content-Length, Transfer-Encoding and Age
+    int64_t content_length; // the whole body's, -1 when not known yet
+    int64_t age_s; // current age at the lookup's or confirmation's `now_s` [RFC 9111 §4.2.3]; -1 for a stream
+                   // or a first delivery without Age
+    bool has_body;
+};
+
+// READY, WAIT, BROKEN or GONE. `query` is the one that was looked up. Filled views live until detach.
+enum read cache_reader_head(
+        struct cache_reader *reader, const struct cache_query *query, struct cache_head *head);
+
+// The next content at the reader's offset: at most `count` pieces into `pieces`. READY with *used > 0, WAIT,
+// END, BROKEN.
+enum read cache_reader_peek(struct cache_reader *reader, struct iovec *pieces, int count, int *used);
+void cache_reader_advance(struct cache_reader *reader, uint64_t bytes);
+// Goes to `offset` in a whole object (a range). False when it is not (yet) possible there.
+bool cache_reader_seek(struct cache_reader *reader, uint64_t offset);
+// Idempotent. The wake is not running and will not be called after this returns.
+void cache_reader_detach(struct cache_reader *reader);
+
+// ---- the whole ----
+
+// The number of responses dropped. A running fill of a purged URL is not stored.
+unsigned cache_purge_url(struct cache *cache, struct view authority, struct view path); // every scope
+unsigned cache_purge_host(struct cache *cache, struct view authority);
+unsigned cache_purge_all(struct cache *cache);
+// An unsafe request to this URL succeeded [RFC 9111 §4.4]: what is stored under the query's key is dropped.
+void cache_invalidate(struct cache *cache, const struct cache_query *query);
+
+struct cache_stats {
+    uint64_t objects;
+    uint64_t bytes; // of memory_bytes in use
+    uint64_t limit_bytes;
+    uint64_t fills; // running
+    uint64_t evictions;
+};
+void cache_stats(struct cache *cache, struct cache_stats *stats);

@@ -1,0 +1,10 @@
+// HTTP-date in its three forms, [RFC 9110 §5.6.7].
+#pragma once
+
+#include "admin/view.h"
+
+// Seconds since 1970-01-01 UTC, or -1 for anything that is no HTTP-date. `now_s` resolves two-digit years.
+int64_t date_parse(struct view text, int64_t now_s);
+
+#define DATE_BYTES 30 // "Sun, 06 Nov 1994 08:49:37 GMT" and NUL
+char *date_print(int64_t seconds, char out[static DATE_BYTES]);
