@@ -3,7 +3,7 @@
 #include <string.h>
 
 int config_command(const struct command_call *call) {
-    bool json = call->argc == 1 && strcmp(call->argv[0], "--json") == 0;
+    bool json = call->argc > 0 && strcmp(call->argv[0], "--json") == 0;
     if (call->argc > json)
         return command_usage_error(call, "\"%s\" is one word too many", call->argv[json]);
     struct config *config = command_load_config(call);
