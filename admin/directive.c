@@ -1,0 +1,238 @@
+#include "admin/check.h"
+#include "admin/config_loader.h"
+#include "admin/nearest.h"
+#include "admin/option.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct directive *directive_keep(struct loader *loader, const struct directive *directive) {
+    struct config_arena *arena = loader->config->arena;
+    struct directive *kept = config_arena_take(arena, sizeof *kept);
+    struct config_word *words = config_arena_take(arena, (directive->word_count + 1) * sizeof *words);
+    bool good = kept && words;
+    for (unsigned i = 0; good && i < directive->word_count; i++) {
+        words[i].column = directive->words[i].column;
+        words[i].text = config_arena_text(arena, view_of(directive->words[i].text));
+        good = words[i].text != NULL;
+    }
+    if (!good) {
+        loader_no_memory(loader, directive);
+        return NULL;
+    }
+    *kept = *directive;
+    kept->words = words;
+    return kept;
+}
+
+static void append(struct loader *loader, const struct directive *directive) {
+    struct config *config = loader->config;
+    if (config->directive_count == CONFIG_DIRECTIVES_MAXIMUM) {
+        config_error(loader->errors, directive, -1, "more than %d lines of lists, use fewer",
+                CONFIG_DIRECTIVES_MAXIMUM);
+        loader->is_full = true;
+        return;
+    }
+    if (config->directive_count == loader->directive_room) {
+        size_t room = loader->directive_room ? loader->directive_room * 2 : 32;
+        struct directive *grown = realloc(config->directives, room * sizeof *grown);
+        if (!grown) {
+            loader_no_memory(loader, directive);
+            return;
+        }
+        config->directives = grown;
+        loader->directive_room = room;
+    }
+    config->directives[config->directive_count++] = *directive;
+}
+
+bool directive_is_first(struct loader *loader, const struct directive *first,
+        const struct directive *directive, const char *name) {
+    if (first)
+        config_error(loader->errors, directive, -1,
+                "%s is set already at %.255s:%u:%u, take one of the two out", name, first->file, first->line,
+                first->column);
+    return !first;
+}
+
+static const char *print_bound(const struct config_option *option, int64_t value, char *out) {
+    if (option->type == OPTION_SIZE)
+        return value_print_size(value, out);
+    if (option->type == OPTION_TIME)
+        return value_print_time(value, out);
+    bool is_hexadecimal = view_starts(view_of(option->default_text), VIEW("0x"));
+    snprintf(out, VALUE_TEXT_BYTES, is_hexadecimal ? "0x%" PRIx64 : "%" PRId64, value);
+    return out;
+}
+
+static void range_error(
+        struct loader *loader, const struct directive *directive, const struct config_option *option) {
+    char least[VALUE_TEXT_BYTES], most[VALUE_TEXT_BYTES];
+    const char *text = directive->words[0].text;
+    if (option->type == OPTION_TEXT)
+        config_error(loader->errors, directive, 0, "%s must not be empty, write one (%s)", option->name,
+                option->unit);
+    else if (option->maximum == INT64_MAX)
+        config_error(loader->errors, directive, 0, "%s \"%.80s\" is out of range, write %s or more",
+                option->name, text, print_bound(option, option->minimum, least));
+    else
+        config_error(loader->errors, directive, 0, "%s \"%.80s\" is out of range, write %s to %s",
+                option->name, text, print_bound(option, option->minimum, least),
+                print_bound(option, option->maximum, most));
+}
+
+static void choice_error(
+        struct loader *loader, const struct directive *directive, const struct config_option *option) {
+    char hint[NEAREST_HINT_BYTES], names[8][NEAREST_NAME_BYTES];
+    struct nearest nearest = nearest_to(directive->words[0].text);
+    struct view rest = view_of(option->unit);
+    for (unsigned i = 0; rest.length && i < 8; i++) {
+        struct view choice = option_next_choice(&rest);
+        snprintf(names[i], sizeof names[i], VIEW_FORMAT, VIEW_ARGUMENT(choice));
+        nearest_offer(&nearest, names[i]);
+    }
+    config_error(loader->errors, directive, 0, "%s \"%.80s\" is none of %s%s", option->name,
+            directive->words[0].text, option->unit, nearest_hint(&nearest, hint));
+}
+
+static void value_error(
+        struct loader *loader, const struct directive *directive, const struct config_option *option) {
+    const char *text = directive->words[0].text, *form = NULL;
+    switch (option->type) {
+    case OPTION_FLAG:
+    case OPTION_CHOICE:
+        choice_error(loader, directive, option);
+        return;
+    case OPTION_NUMBER:
+        form = "number, write digits, or 0x and hexadecimal ones";
+        break;
+    case OPTION_SIZE:
+        form = "size, write bytes, or a number with K, M, G or T";
+        break;
+    case OPTION_TIME:
+        form = "time, write seconds, or a number with ms, s, m, h, d or w";
+        break;
+    case OPTION_TEXT:
+        loader_no_memory(loader, directive);
+        return;
+    case OPTION_LIST:
+        UNREACHABLE("a list has no value");
+    }
+    config_error(loader->errors, directive, 0, "%s \"%.80s\" is no %s", option->name, text, form);
+}
+
+static void apply_scalar(struct loader *loader, const struct directive *directive) {
+    const struct config_option *option = &option_table[directive->id];
+    if (!directive_is_first(loader, loader->config->set_by[directive->id], directive, option->name))
+        return;
+    loader->config->set_by[directive->id] = directive;
+    if (directive->word_count == 0) {
+        config_error(loader->errors, directive, -1, "%s needs a value, write it behind the name (%s)",
+                option->name, option->unit);
+        return;
+    }
+    if (directive->word_count > 1) {
+        config_error(loader->errors, directive, 1,
+                "%s takes one value, take the rest out or put it all in quotes", option->name);
+        return;
+    }
+    switch (option_set(option, loader->config, directive->words[0].text)) {
+    case VALUE_GOOD:
+        return;
+    case VALUE_MALFORMED:
+        value_error(loader, directive, option);
+        return;
+    case VALUE_RANGE:
+        range_error(loader, directive, option);
+        return;
+    }
+}
+
+static void unknown_timeout(struct loader *loader, const struct directive *directive) {
+    char hint[NEAREST_HINT_BYTES];
+    struct nearest nearest = nearest_to(directive->words[0].text);
+    for (int id = 0; id < TIMEOUT_COUNT; id++)
+        nearest_offer(&nearest, timeout_table[id].name);
+    config_error(loader->errors, directive, 0, "no timeout is called \"%.80s\"%s, weir config lists them",
+            directive->words[0].text, nearest_hint(&nearest, hint));
+}
+
+static void apply_timeout(struct loader *loader, const struct directive *directive) {
+    char least[VALUE_TEXT_BYTES], most[VALUE_TEXT_BYTES];
+    const char *text = directive->words[1].text;
+    int64_t value = 0;
+    int id = timeout_find(directive->words[0].text);
+    if (id < 0) {
+        unknown_timeout(loader, directive);
+        return;
+    }
+    const struct config_timeout *timeout = &timeout_table[id];
+    if (!directive_is_first(loader, loader->config->timeout_set_by[id], directive, timeout->name))
+        return;
+    loader->config->timeout_set_by[id] = directive;
+    enum value_result result = value_time(view_of(text), &value);
+    if (result == VALUE_MALFORMED)
+        config_error(loader->errors, directive, 1,
+                "timeout %s \"%.80s\" is no time, write seconds, or a number with ms, s, m, h, d or w",
+                timeout->name, text);
+    else if (result == VALUE_RANGE || value < timeout->minimum_ms || value > timeout->maximum_ms)
+        config_error(loader->errors, directive, 1, "timeout %s \"%.80s\" is out of range, write %s to %s",
+                timeout->name, text, value_print_time(timeout->minimum_ms, least),
+                value_print_time(timeout->maximum_ms, most));
+    else
+        loader->config->timeout_ms[id] = value;
+}
+
+static void apply_list(struct loader *loader, const struct directive *directive) {
+    const struct config_option *option = &option_table[directive->id];
+    if (directive->word_count < option->words_minimum)
+        config_error(loader->errors, directive, -1, "%s needs more words, write %s %s", option->name,
+                option->name, option->grammar);
+    else if (option->words_maximum && directive->word_count > option->words_maximum)
+        config_error(loader->errors, directive, (int)option->words_maximum, "too many words, write %s %s",
+                option->name, option->grammar);
+    else if (directive->id == DIRECTIVE_include)
+        loader_include(loader, directive);
+    else if (directive->id == DIRECTIVE_timeout)
+        apply_timeout(loader, directive);
+    else
+        append(loader, directive);
+}
+
+void directive_apply_as(struct loader *loader, const struct directive *directive, enum directive_id id) {
+    struct directive known = *directive;
+    known.id = id;
+    const struct directive *kept = directive_keep(loader, &known);
+    if (!kept)
+        return;
+    if (option_table[id].type == OPTION_LIST)
+        apply_list(loader, kept);
+    else
+        apply_scalar(loader, kept);
+}
+
+void directive_apply(struct loader *loader, const struct directive *directive, const char *name) {
+    int id = option_find(name);
+    if (id >= 0)
+        directive_apply_as(loader, directive, (enum directive_id)id);
+    else
+        spelling_apply(loader, directive, name);
+}
+
+static void finish_list(struct loader *loader, enum directive_id id) {
+    struct words *words = &loader->words;
+    CHECK(words_split(words, view_of(option_table[id].default_text)));
+    struct directive directive = {.file = "(default)", .word_count = words->count, .words = words->word};
+    directive_apply_as(loader, &directive, id);
+}
+
+void directive_finish(struct loader *loader) {
+    bool is_there[DIRECTIVE_COUNT] = {0};
+    spelling_finish(loader);
+    for (size_t i = 0; i < loader->config->directive_count; i++)
+        is_there[loader->config->directives[i].id] = true;
+    for (int id = 0; id < DIRECTIVE_COUNT && loader_goes_on(loader); id++)
+        if (option_table[id].type == OPTION_LIST && *option_table[id].default_text && !is_there[id])
+            finish_list(loader, (enum directive_id)id);
+}
