@@ -25,11 +25,12 @@ struct watch {
 };
 
 // A point in monotonic time. In place in its owner. Moving one that runs to a later time costs a store: it is
-// looked at again when it would have expired.
+// looked at again when it would have expired. Stop it (0) before its owner goes.
 struct deadline {
     ev_timer timer;
     struct loop *loop;
-    int64_t at_ms; // 0: not set
+    int64_t at_ms;    // 0: not set
+    int64_t armed_ms; // when libev will look next
     void (*expired)(struct deadline *deadline);
 };
 
