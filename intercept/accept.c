@@ -10,10 +10,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ACCEPT_ROUND 64        // connections taken in one wake, so that sessions get their turn
-#define ACCEPT_PAUSE_MS 50     // before the next try when nothing can be taken
-#define EVICT_GRACE_MS 250     // a connection younger than this is not closed in favour of another
-#define EVICT_ROUND 16         // connections asked to go at once
+#define ACCEPT_ROUND 64    // connections taken in one wake, so that sessions get their turn
+#define ACCEPT_PAUSE_MS 50 // before the next try when nothing can be taken
+#define EVICT_GRACE_MS 250 // a connection younger than this is not closed in favour of another
+#define EVICT_ROUND 16     // connections asked to go at once
 
 static struct log_limit limit_log;
 
@@ -31,15 +31,14 @@ void accept_resume(struct worker *worker) {
             watch_set(&worker->listeners[i].watch, worker->listeners[i].fd, WATCH_READ);
 }
 
-// Closes, to make room, a few of the connections that have waited longest without a whole request, so that those who
-// connect and say nothing cannot keep the others out. With `host` only that host's own.
+// Closes, to make room, a few of the connections that have waited longest without a whole request, so that
+// those who connect and say nothing cannot keep the others out. With `host` only that host's own.
 static void evict_waiting(struct worker *worker, const struct address *host) {
     struct session *oldest[EVICT_ROUND] = {0};
     int64_t before = loop_now_ms(worker->loop) - EVICT_GRACE_MS;
     for (struct session *session = worker->sessions; session; session = session->next) {
         bool waits = session->step == STEP_request || session->lingering || tunnel_is_waiting(session);
-        if (!waits || session->began_at_ms > before ||
-                (host && !address_equal(&session->peer.address, host)))
+        if (!waits || session->began_at_ms > before || (host && !address_equal(&session->peer.address, host)))
             continue;
         struct session *carried = session;
         for (int i = 0; i < EVICT_ROUND && carried; i++) // kept in order, the longest waiting first
@@ -74,7 +73,8 @@ static bool host_is_full(struct worker *worker, const struct endpoint *peer) {
     evict_waiting(worker, &peer->address);
     counter_add(&worker->counters, COUNTER_refused_limit, 1);
     char text[ADDRESS_TEXT_BYTES];
-    log_limited(&limit_log, 10000, "%s has %u connections open: refused a further one (client_connections_per_host)",
+    log_limited(&limit_log, 10000,
+            "%s has %u connections open: refused a further one (client_connections_per_host)",
             address_print(&peer->address, text), worker->settings->client_connections_per_host);
     return true;
 }
@@ -99,7 +99,8 @@ static void take(struct listener *listener, int fd, const struct sockaddr_storag
         accept_release(worker, &peer.address);
 }
 
-// Room for one more? If not, somebody who only waits is asked to go, and the newcomer waits in the kernel's queue.
+// Room for one more? If not, somebody who only waits is asked to go, and the newcomer waits in the kernel's
+// queue.
 static bool is_full(struct worker *worker) {
     if (atomic_load(&worker->daemon->sessions) < worker->settings->client_connections)
         return false;
@@ -110,9 +111,10 @@ static bool is_full(struct worker *worker) {
 
 static void on_no_descriptor(struct worker *worker, int error) {
     counter_add(&worker->counters, COUNTER_refused_limit, 1);
-    log_limited(&limit_log, 10000, "cannot accept connections: %s", error == EMFILE ? "out of descriptors (LimitNOFILE)"
-                                                                  : error == ENFILE ? "the system is out of descriptors"
-                                                                                    : "the system is out of memory");
+    log_limited(&limit_log, 10000, "cannot accept connections: %s",
+            error == EMFILE   ? "out of descriptors (LimitNOFILE)"
+            : error == ENFILE ? "the system is out of descriptors"
+                              : "the system is out of memory");
     if (!upstream_evict(worker))
         evict_waiting(worker, NULL);
     accept_pause(worker);

@@ -52,9 +52,12 @@ static bool ends_here(const struct http_head *head) {
 }
 
 static enum run answer_last_forward(struct session *session) {
-    if (session->request->head.method_id == METHOD_TRACE) // echoing would show credentials: refused as not wanted here
-        return reply_head(session, 405, RESULT_ERROR, "max-forwards", "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n");
-    return reply_head(session, 200, RESULT_HIT, "max-forwards", "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n");
+    if (session->request->head.method_id ==
+            METHOD_TRACE) // echoing would show credentials: refused as not wanted here
+        return reply_head(session, 405, RESULT_ERROR, "max-forwards",
+                "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n");
+    return reply_head(session, 200, RESULT_HIT, "max-forwards",
+            "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n");
 }
 
 // ---- the destination of a forward request ----
@@ -72,8 +75,8 @@ static void on_answer(void *owner, const struct address *addresses, unsigned cou
 
 static enum run cannot_resolve(struct session *session) {
     const char *why = session->request->failure.text;
-    return reply_page(session, 502, RESULT_ERROR, "name-unknown", why ? why : "The name could not be looked up.",
-            session->request->target.authority.host);
+    return reply_page(session, 502, RESULT_ERROR, "name-unknown",
+            why ? why : "The name could not be looked up.", session->request->target.authority.host);
 }
 
 static enum run begin_resolving(struct session *session) {
@@ -84,13 +87,14 @@ static enum run begin_resolving(struct session *session) {
         if (!given[0] || !authority_parse(view_of(given), &request->target.authority))
             return reply_page(session, 400, RESULT_BAD, "no-host",
                     "The request names no host, and the configuration has no forward_default.", VIEW(""));
-        request->authority_length =
-                authority_normalise(&request->target.authority, request->authority, sizeof request->authority);
+        request->authority_length = authority_normalise(
+                &request->target.authority, request->authority, sizeof request->authority);
     }
     if (!worker->names)
         worker->names = names_new(worker->loop, session->settings->config->timeout_ms[TIMEOUT_resolve]);
     if (!worker->names)
-        return reply_page(session, 502, RESULT_ERROR, "no-resolver", "No name can be looked up on this gateway.", VIEW(""));
+        return reply_page(session, 502, RESULT_ERROR, "no-resolver",
+                "No name can be looked up on this gateway.", VIEW(""));
     session->resolved_done = false;
     session->names = names_resolve(worker->names, request->target.authority.host, on_answer, session);
     return RUN_NEXT;
@@ -139,7 +143,8 @@ static bool is_blocked(struct session *session) {
 static enum run go_on(struct session *session) {
     struct request *request = session->request;
     if (is_blocked(session))
-        return reply_page(session, 403, RESULT_BLOCKED, "blocked", "This gateway's rules block this address:", request->match.rule);
+        return reply_page(session, 403, RESULT_BLOCKED, "blocked",
+                "This gateway's rules block this address:", request->match.rule);
     session_goto(session, request->head.method_id == METHOD_CONNECT ? STEP_tunnel : STEP_lookup);
     return RUN_NEXT;
 }
@@ -151,8 +156,8 @@ static enum run refuse_early(struct session *session) {
     if (session->arrival == ORIGDST_DIRECT || session->arrival == ORIGDST_OWN)
         return refuse_arrival(session);
     if (came_from_us(session))
-        return reply_page(session, 508, RESULT_LOOP, "loop", "The request came back to this gateway: it would go in circles.",
-                VIEW(""));
+        return reply_page(session, 508, RESULT_LOOP, "loop",
+                "The request came back to this gateway: it would go in circles.", VIEW(""));
     if (request->head.method_id == METHOD_CONNECT && session->arrival != ORIGDST_FORWARD)
         return reply_head(session, 405, RESULT_BAD, "connect-intercepted",
                 "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, TRACE, PATCH\r\n");

@@ -47,7 +47,8 @@ static enum answer choose(struct session *session, uint64_t *first, uint64_t *la
     struct request *request = session->request;
     if (!is_from_store(request) || request->stored.status != 200)
         return ANSWER_WHOLE;
-    switch (condition_evaluate(&request->head, request->stored.head, loop_wall_ms(session->worker->loop) / 1000)) {
+    switch (condition_evaluate(
+            &request->head, request->stored.head, loop_wall_ms(session->worker->loop) / 1000)) {
     case CONDITION_NOT_MODIFIED:
         return ANSWER_NOT_MODIFIED;
     case CONDITION_FAILED:
@@ -58,7 +59,8 @@ static enum answer choose(struct session *session, uint64_t *first, uint64_t *la
     return choose_range(session, first, last);
 }
 
-// A 304 tells what may have changed of the stored response, not what describes its content [RFC 9110 §15.4.5].
+// A 304 tells what may have changed of the stored response, not what describes its content [RFC 9110
+// §15.4.5].
 static bool describes_content(enum field_id id) {
     return id == FIELD_CONTENT_TYPE || id == FIELD_CONTENT_ENCODING || id == FIELD_CONTENT_LANGUAGE ||
            id == FIELD_CONTENT_RANGE;
@@ -129,7 +131,8 @@ static void choose_framing(struct session *session, enum answer answer, int64_t 
     const struct cache_head *stored = &request->stored;
     *length = stored->content_length;
     request->no_content = !stored->has_body || request->head.method_id == METHOD_HEAD ||
-                          answer == ANSWER_NOT_MODIFIED || answer == ANSWER_FAILED || answer == ANSWER_UNSATISFIABLE;
+                          answer == ANSWER_NOT_MODIFIED || answer == ANSWER_FAILED ||
+                          answer == ANSWER_UNSATISFIABLE;
     if (answer == ANSWER_FAILED || answer == ANSWER_UNSATISFIABLE)
         *length = 0;
     if (answer == ANSWER_NOT_MODIFIED)
@@ -201,12 +204,14 @@ static bool compose_head(struct session *session, enum answer answer, uint64_t f
     struct composer out;
     compose_init(&out, session->out.data + session->out.end, room);
     request->status = status_of(request, answer);
-    compose_status_line(&out, request->status, answer == ANSWER_WHOLE ? request->stored.head->reason : VIEW(""));
+    compose_status_line(
+            &out, request->status, answer == ANSWER_WHOLE ? request->stored.head->reason : VIEW(""));
     compose_fields(&out, request, answer);
     choose_framing(session, answer, &length);
     long long size = (long long)request->stored.content_length;
     if (answer == ANSWER_RANGE) {
-        compose_format(&out, "Content-Range: bytes %llu-%llu/%lld\r\n", (unsigned long long)first, (unsigned long long)last, size);
+        compose_format(&out, "Content-Range: bytes %llu-%llu/%lld\r\n", (unsigned long long)first,
+                (unsigned long long)last, size);
         length = (int64_t)(last - first + 1);
         request->ranged = true;
         request->range_left = last - first + 1;
@@ -250,8 +255,8 @@ static enum run cut(struct session *session) {
     request->cut = true;
     request->reason = request->failure.reason ? request->failure.reason : "cut-short";
     session->closing = true;
-    // A client that knows the length, or reads chunks, sees that the end is missing. One that reads until close sees it by
-    // RST alone.
+    // A client that knows the length, or reads chunks, sees that the end is missing. One that reads until
+    // close sees it by RST alone.
     session->reset = !request->chunked && request->stored.content_length < 0;
     session_goto(session, STEP_finish);
     return RUN_NEXT;

@@ -2,6 +2,7 @@
 
 #include "admin/check.h"
 #include "http/list.h"
+#include "intercept/dial.h"
 #include "intercept/fetch_head.h"
 #include "intercept/request.h"
 #include "intercept/tunnel.h"
@@ -104,7 +105,8 @@ static enum run connect_failed(struct fetch *fetch, int error) {
     case ENETUNREACH:
         return give_up(fetch, 502, "unreachable", "The server cannot be reached: there is no route to it.");
     case EUSERS:
-        return give_up(fetch, 503, "upstream-limit", "The gateway has as many connections to servers as it may (upstream_connections).");
+        return give_up(fetch, 503, "upstream-limit",
+                "The gateway has as many connections to servers as it may (upstream_connections).");
     case EMFILE:
     case ENFILE:
         return give_up(fetch, 503, "no-descriptor", "The gateway is out of descriptors.");
@@ -138,7 +140,8 @@ static void on_room(void *owner) { // from any thread
 }
 
 static void set_deadline(struct fetch *fetch, enum timeout_id timeout) {
-    deadline_set(&fetch->deadline, loop_now_ms(fetch->worker->loop) + fetch->settings->config->timeout_ms[timeout]);
+    deadline_set(&fetch->deadline,
+            loop_now_ms(fetch->worker->loop) + fetch->settings->config->timeout_ms[timeout]);
 }
 
 // ---- connect ----
@@ -203,8 +206,8 @@ static void count_out(struct fetch *fetch, size_t bytes) {
 // 0, -EAGAIN, or another -errno.
 static int send_request(struct fetch *fetch) {
     while (fetch->head_sent < fetch->head_length) {
-        ssize_t sent = send(fetch->upstream->fd, fetch->head + fetch->head_sent, fetch->head_length - fetch->head_sent,
-                MSG_NOSIGNAL);
+        ssize_t sent = send(fetch->upstream->fd, fetch->head + fetch->head_sent,
+                fetch->head_length - fetch->head_sent, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0)
@@ -295,7 +298,8 @@ static bool may_retry(const struct fetch *fetch) {
            http_method_is_idempotent(fetch->method);
 }
 
-// The origin closed or reset before a whole head: a kept connection that went stale is no failure of the origin.
+// The origin closed or reset before a whole head: a kept connection that went stale is no failure of the
+// origin.
 static enum run no_answer(struct fetch *fetch, const char *reason, const char *text) {
     if (!may_retry(fetch))
         return give_up(fetch, 502, reason, text);
@@ -359,7 +363,8 @@ static enum run take_final(struct fetch *fetch, const struct http_head *head) {
     struct framing framing;
     struct http_error error = {502, "The server's answer has a Content-Length that is no length."};
     int64_t length = -1;
-    if (framing_of_response(head, fetch->method, &framing, &error) == PARSE_BAD || !framing_content_length(head, &length))
+    if (framing_of_response(head, fetch->method, &framing, &error) == PARSE_BAD ||
+            !framing_content_length(head, &length))
         return give_up(fetch, 502, "bad-response", error.why);
     if (framing.kind == FRAMING_CHUNKED || framing.kind == FRAMING_CLOSE || head->status == 204)
         length = -1;
@@ -450,7 +455,8 @@ static enum run run_head(struct fetch *fetch) {
         if (got == -EAGAIN)
             break;
         if (got == 0)
-            return no_answer(fetch, "origin-closed", "The server closed the connection without a whole answer.");
+            return no_answer(
+                    fetch, "origin-closed", "The server closed the connection without a whole answer.");
         if (got < 0)
             return no_answer(fetch, "origin-reset", "The server broke the connection off without an answer.");
     }
@@ -461,8 +467,9 @@ static enum run run_head(struct fetch *fetch) {
 // ---- the response body ----
 
 static bool is_clean(const struct fetch *fetch) {
-    return fetch->keeps_alive && fetch->upload_over && !fetch->upload_broken && buffer_length(&fetch->out) == 0 &&
-           fetch->head_sent == fetch->head_length && buffer_length(&fetch->upstream->in) == 0;
+    return fetch->keeps_alive && fetch->upload_over && !fetch->upload_broken &&
+           buffer_length(&fetch->out) == 0 && fetch->head_sent == fetch->head_length &&
+           buffer_length(&fetch->upstream->in) == 0;
 }
 
 static void pass_trailers(struct fetch *fetch) {
@@ -514,7 +521,8 @@ static enum run decode(struct fetch *fetch, size_t room) {
 static enum run read_some(struct fetch *fetch, size_t room) {
     struct worker *worker = fetch->worker;
     struct upstream *upstream = fetch->upstream;
-    ssize_t got = recv(upstream->fd, worker->scratch, room < sizeof worker->scratch ? room : sizeof worker->scratch, 0);
+    ssize_t got = recv(
+            upstream->fd, worker->scratch, room < sizeof worker->scratch ? room : sizeof worker->scratch, 0);
     if (got < 0 && errno == EINTR)
         return RUN_NEXT;
     if (got < 0 && errno == EAGAIN)
@@ -522,7 +530,8 @@ static enum run read_some(struct fetch *fetch, size_t room) {
     if (got < 0)
         return cut_short(fetch, "origin-reset");
     if (got == 0)
-        return body_decode_close(&fetch->body) == BODY_END ? end_well(fetch) : cut_short(fetch, "origin-closed-early");
+        return body_decode_close(&fetch->body) == BODY_END ? end_well(fetch)
+                                                           : cut_short(fetch, "origin-closed-early");
     counter_add(&worker->counters, COUNTER_upstream_bytes_in, (uint64_t)got);
     set_deadline(fetch, TIMEOUT_upstream_idle);
     struct view input = {worker->scratch, (size_t)got}, content;

@@ -22,7 +22,8 @@ static bool is_left_out(const struct session *session, const struct http_field *
     return false;
 }
 
-static void compose_forwards(struct composer *out, const struct session *session, const struct http_field *field) {
+static void compose_forwards(
+        struct composer *out, const struct session *session, const struct http_field *field) {
     enum method_id method = session->request->head.method_id;
     uint64_t left;
     if ((method == METHOD_TRACE || method == METHOD_OPTIONS) && view_number(field->value, &left) && left > 0)

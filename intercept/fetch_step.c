@@ -62,7 +62,8 @@ static enum run body_is_late(struct session *session) {
     fetch_leave(session->fetch);
     session->fetch = NULL;
     session->request->body_bad = true;
-    return reply_page(session, 408, RESULT_BAD, "body-timeout", "The request body stopped arriving.", VIEW(""));
+    return reply_page(
+            session, 408, RESULT_BAD, "body-timeout", "The request body stopped arriving.", VIEW(""));
 }
 
 static enum run look_at_head(struct session *session) {

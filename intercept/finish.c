@@ -10,7 +10,8 @@
 
 static enum run linger(struct session *session) {
     for (int i = 0; i < 16; i++) {
-        ssize_t got = recv(session->fd, NULL, LINGER_READ_BYTES, MSG_TRUNC); // dropped within the kernel: tcp(7)
+        ssize_t got =
+                recv(session->fd, NULL, LINGER_READ_BYTES, MSG_TRUNC); // dropped within the kernel: tcp(7)
         if (got < 0 && errno == EAGAIN)
             return RUN_WAIT;
         if (got < 0 && errno == EINTR)
@@ -24,8 +25,8 @@ static enum run linger(struct session *session) {
     return RUN_NEXT;
 }
 
-// Closing while the client still sends would answer its bytes with RST, and the client's kernel would throw away the
-// page that says why: half-close, then read until it closes.
+// Closing while the client still sends would answer its bytes with RST, and the client's kernel would throw
+// away the page that says why: half-close, then read until it closes.
 static enum run begin_linger(struct session *session) {
     session_drop_request(session);
     buffer_release(&session->in);
@@ -65,7 +66,8 @@ static bool is_late(const struct session *session) {
 
 static bool must_go(const struct session *session) {
     return session->events & EVENT_EVICT ||
-           (session->worker->draining && loop_now_ms(session->worker->loop) >= session->worker->drain_until_ms);
+           (session->worker->draining &&
+                   loop_now_ms(session->worker->loop) >= session->worker->drain_until_ms);
 }
 
 enum run step_finish(struct session *session) {

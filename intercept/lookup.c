@@ -9,7 +9,8 @@ static enum run ask_origin(struct session *session, struct cache_fill *fill) {
     session->fetch = fetch_begin(session, fill);
     if (!session->fetch) {
         cache_fill_abandon(fill);
-        return reply_page(session, 503, RESULT_ERROR, "no-memory", "The gateway is out of memory for this request.", VIEW(""));
+        return reply_page(session, 503, RESULT_ERROR, "no-memory",
+                "The gateway is out of memory for this request.", VIEW(""));
     }
     session_goto(session, STEP_fetch);
     return RUN_NEXT;
@@ -29,7 +30,8 @@ enum run step_lookup(struct session *session) {
     struct cache_fill *fill = NULL;
     request_query(session, &query);
     session->want_read = false;
-    request->lookup = cache_lookup(session->worker->daemon->cache, &query, &session->reader, &fill, &request->lookup_reason);
+    request->lookup = cache_lookup(
+            session->worker->daemon->cache, &query, &session->reader, &fill, &request->lookup_reason);
     switch (request->lookup) {
     case LOOKUP_HIT:
     case LOOKUP_JOIN:

@@ -14,18 +14,21 @@ static void report(const struct session *session, int error) {
     endpoint_print(&session->peer, peer);
     switch (session->arrival) {
     case ORIGDST_DIRECT:
-        log_limited(&direct_log, LOG_INTERVAL_MS, "%s connected to port %u (%s) directly, not by interception: refused", peer,
+        log_limited(&direct_log, LOG_INTERVAL_MS,
+                "%s connected to port %u (%s) directly, not by interception: refused", peer,
                 session->local.port, listen_mode_name(session->listen->mode));
         counter_add(&session->worker->counters, COUNTER_refused_not_intercepted, 1);
         return;
     case ORIGDST_OWN:
-        log_limited(&own_log, LOG_INTERVAL_MS, "%s was intercepted on its way to %s, which is this gateway: refused; exempt "
-                                               "the gateway's own addresses in the rules (weir rules apply does)",
+        log_limited(&own_log, LOG_INTERVAL_MS,
+                "%s was intercepted on its way to %s, which is this gateway: refused; exempt "
+                "the gateway's own addresses in the rules (weir rules apply does)",
                 peer, endpoint_print(&session->destination, destination));
         counter_add(&session->worker->counters, COUNTER_refused_own_address, 1);
         return;
     case ORIGDST_FAILED:
-        log_limited(&failed_log, LOG_INTERVAL_MS, "%s: no original destination (%s): closed", peer, strerror(error));
+        log_limited(&failed_log, LOG_INTERVAL_MS, "%s: no original destination (%s): closed", peer,
+                strerror(error));
         counter_add(&session->worker->counters, COUNTER_refused_not_intercepted, 1);
         return;
     case ORIGDST_INTERCEPTED:

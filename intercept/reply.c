@@ -33,7 +33,9 @@ static void compose_escaped(struct composer *page, struct view text) {
 }
 
 static void compose_page(struct composer *page, int status, const char *text, struct view detail) {
-    compose_format(page, "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>%d %s</title>\n<h1>%s</h1>\n<p>",
+    compose_format(page,
+            "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>%d "
+            "%s</title>\n<h1>%s</h1>\n<p>",
             status, http_reason(status), http_reason(status));
     compose_escaped(page, view_of(text));
     if (detail.length > 0) {
@@ -56,8 +58,10 @@ static void note(struct session *session, int status, enum result result, const 
     session_goto(session, STEP_finish);
 }
 
-// The access line wants what it was, and a client that waits what it will get: the head, and the page unless HEAD.
-static void send_answer(struct session *session, int status, const char *fields, struct view page, const char *reason) {
+// The access line wants what it was, and a client that waits what it will get: the head, and the page unless
+// HEAD.
+static void send_answer(
+        struct session *session, int status, const char *fields, struct view page, const char *reason) {
     char head[1024], date[DATE_BYTES];
     struct composer out;
     compose_init(&out, head, sizeof head);
@@ -79,8 +83,8 @@ static void send_answer(struct session *session, int status, const char *fields,
         session->reset = true;
 }
 
-enum run reply_page(struct session *session, int status, enum result result, const char *reason, const char *text,
-        struct view detail) {
+enum run reply_page(struct session *session, int status, enum result result, const char *reason,
+        const char *text, struct view detail) {
     char bytes[PAGE_BYTES];
     struct composer page;
     compose_init(&page, bytes, sizeof bytes);

@@ -19,7 +19,8 @@ static struct request *request_new(struct session *session, unsigned field_count
     if (!request)
         return NULL;
     int64_t now = loop_now_ms(session->worker->loop);
-    request->began_at_ms = session->wait_until_ms && session->waits_for == TIMEOUT_request_head ? session->step_at_ms : now;
+    request->began_at_ms =
+            session->wait_until_ms && session->waits_for == TIMEOUT_request_head ? session->step_at_ms : now;
     request->began_wall_ms = loop_wall_ms(session->worker->loop) - (now - request->began_at_ms);
     request->total_at_ms = now + session->settings->config->timeout_ms[TIMEOUT_total];
     request->client_in_before = session->bytes_in - buffer_length(&session->in);
@@ -127,7 +128,8 @@ enum run request_give_up(struct session *session, const char *reason) {
     if (session->step == STEP_finish)
         return RUN_END;
     if (!request->answered && !session->tunnel)
-        return reply_page(session, 504, RESULT_ERROR, reason, "The request took longer than this gateway allows.", VIEW(""));
+        return reply_page(session, 504, RESULT_ERROR, reason,
+                "The request took longer than this gateway allows.", VIEW(""));
     request->reason = reason;
     request->cut = true;
     session->reset = true;
@@ -260,9 +262,14 @@ static bool asks_for_upgrade(const struct http_head *head) {
 }
 
 static enum run answer_bad(struct session *session, const struct http_error *error) {
-    static const char *const words[] = {"bad-request", "bad-version", "not-implemented", "head-too-large", "target-too-long"};
+    static const char *const words[] = {
+            "bad-request", "bad-version", "not-implemented", "head-too-large", "target-too-long"};
     int status = error->status;
-    const char *word = words[status == 505 ? 1 : status == 501 ? 2 : status == 431 ? 3 : status == 414 ? 4 : 0];
+    const char *word = words[status == 505   ? 1
+                             : status == 501 ? 2
+                             : status == 431 ? 3
+                             : status == 414 ? 4
+                                             : 0];
     return reply_page(session, status, RESULT_BAD, word, error->why, VIEW(""));
 }
 
@@ -378,9 +385,10 @@ static enum run head_is_late(struct session *session) {
     }
     if (session->waits_for == TIMEOUT_client_idle)
         return RUN_END;
-    if (may_be_tunnelled(session) &&
-            http_sniff(buffer_view(&session->in), (size_t)session->settings->config->target_bytes) == SNIFF_MORE) {
-        session_goto(session, STEP_tunnel); // a few bytes that may or may not become HTTP: let the server judge
+    if (may_be_tunnelled(session) && http_sniff(buffer_view(&session->in),
+                                             (size_t)session->settings->config->target_bytes) == SNIFF_MORE) {
+        session_goto(
+                session, STEP_tunnel); // a few bytes that may or may not become HTTP: let the server judge
         return RUN_NEXT;
     }
     struct http_error error = {408, "The request was not complete in time."};
@@ -402,7 +410,8 @@ static void begin_waiting(struct session *session) {
 static enum run client_ended(struct session *session) {
     bool partly = buffer_length(&session->in) > 0;
     if (partly && may_be_tunnelled(session) &&
-            http_sniff(buffer_view(&session->in), (size_t)session->settings->config->target_bytes) == SNIFF_MORE) {
+            http_sniff(buffer_view(&session->in), (size_t)session->settings->config->target_bytes) ==
+                    SNIFF_MORE) {
         session_goto(session, STEP_tunnel);
         return RUN_NEXT;
     }
@@ -437,7 +446,8 @@ enum run step_request(struct session *session) {
             loop_now_ms(session->worker->loop) >= session->wait_until_ms)
         return head_is_late(session);
     bool had_none = buffer_length(&session->in) == 0;
-    ssize_t got = session_receive(session, (size_t)session->settings->config->head_bytes + SESSION_READ_BYTES);
+    ssize_t got =
+            session_receive(session, (size_t)session->settings->config->head_bytes + SESSION_READ_BYTES);
     if (got == -EAGAIN) {
         if (had_none)
             buffer_release(&session->in);

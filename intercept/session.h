@@ -1,7 +1,7 @@
-// A client connection: a step of the data path plus what it waits for. Loop callbacks only record the event and mark
-// the session runnable. session_run is the only caller of steps, session_goto the only writer of the step,
-// session_rearm the only place that starts or stops its watcher and deadline; session_destroy is called by the runner
-// alone.
+// A client connection: a step of the data path plus what it waits for. Loop callbacks only record the event
+// and mark the session runnable. session_run is the only caller of steps, session_goto the only writer of the
+// step, session_rearm the only place that starts or stops its watcher and deadline; session_destroy is called
+// by the runner alone.
 #pragma once
 
 #include "acl/acl.h"
@@ -61,42 +61,42 @@ struct request {
     struct http_target target;
     struct framing framing;
     struct body_decoder body;
-    bool body_begun;         // any of the body was read
-    bool body_done;          // all of it
-    bool body_bad;           // its framing broke: nothing more is read
-    bool expects_continue;   // Expect: 100-continue, and no 1xx or final response was sent yet
-    bool wants_upgrade;      // Upgrade with Connection: upgrade
-    char authority[300];     // normalised
+    bool body_begun;       // any of the body was read
+    bool body_done;        // all of it
+    bool body_bad;         // its framing broke: nothing more is read
+    bool expects_continue; // Expect: 100-continue, and no 1xx or final response was sent yet
+    bool wants_upgrade;    // Upgrade with Connection: upgrade
+    char authority[300];   // normalised
     size_t authority_length;
     enum lookup lookup;
     enum fill_kind fill_kind; // once the fetch has it
     bool fill_kind_known;
     const char *lookup_reason;
     struct failure failure;
-    int64_t began_at_ms;      // monotonic
+    int64_t began_at_ms; // monotonic
     int64_t began_wall_ms;
-    int64_t total_at_ms;      // the total deadline
+    int64_t total_at_ms;       // the total deadline
     uint64_t client_in_before; // session counters when it began
     uint64_t client_out_before;
     // the response
-    bool answered;      // a response head was written to `out`
-    bool chunked;       // its content goes out in chunks
-    bool no_content;    // no content goes out (HEAD, 304...)
+    bool answered;            // a response head was written to `out`
+    bool chunked;             // its content goes out in chunks
+    bool no_content;          // no content goes out (HEAD, 304...)
     struct cache_head stored; // what is delivered; valid while the reader is attached
-    char *trailers;     // heap: trailer fields of the response, set by the fetch before the fill ends
+    char *trailers;           // heap: trailer fields of the response, set by the fetch before the fill ends
     size_t trailer_length;
-    bool ranged;        // only `range_left` bytes go out
+    bool ranged; // only `range_left` bytes go out
     uint64_t range_left;
-    uint64_t chunk_left;  // of the chunk whose head was written
-    bool body_over;       // all content and framing is in `out` or sent
-    bool cut;             // it ended early
+    uint64_t chunk_left; // of the chunk whose head was written
+    bool body_over;      // all content and framing is in `out` or sent
+    bool cut;            // it ended early
     int status;
     uint64_t content_sent;
     enum result result;
     const char *reason;
     struct acl_match match;
     bool logged;
-    bool contacted; // the origin was asked
+    bool contacted;             // the origin was asked
     struct http_field fields[]; // settings' limit
 };
 
@@ -114,18 +114,18 @@ struct session {
     unsigned events;
     bool entered; // the current step ran at least once
     int64_t began_at_ms;
-    int64_t step_at_ms;   // when the step, or the last progress within it, began
-    int64_t wait_until_ms; // the step's deadline; 0: none
+    int64_t step_at_ms;        // when the step, or the last progress within it, began
+    int64_t wait_until_ms;     // the step's deadline; 0: none
     enum timeout_id waits_for; // which timeout set it
-    bool read_over;  // the client half-closed or closed
-    bool want_read;  // for session_rearm
-    bool want_write; // the socket took less than there was
-    bool hosted;     // counted in the per-host table
-    bool closing;    // no further request on this connection
+    bool read_over;            // the client half-closed or closed
+    bool want_read;            // for session_rearm
+    bool want_write;           // the socket took less than there was
+    bool hosted;               // counted in the per-host table
+    bool closing;              // no further request on this connection
     bool lingering;
-    bool reset;      // end with RST: the client must see that something is missing
-    bool gone;       // the client's socket failed: nothing more can be sent
-    bool probed;     // the server was given its chance to speak first
+    bool reset;  // end with RST: the client must see that something is missing
+    bool gone;   // the client's socket failed: nothing more can be sent
+    bool probed; // the server was given its chance to speak first
     // arriving
     struct endpoint peer, local, destination;
     enum origdst arrival;
@@ -148,16 +148,16 @@ struct session {
 
 // ---- worker.c and accept.c ----
 // Takes over `fd`. NULL without memory (the descriptor is closed).
-struct session *session_new(struct worker *worker, int fd, const struct listen_point *listen, const struct endpoint *peer,
-        const struct endpoint *local);
+struct session *session_new(struct worker *worker, int fd, const struct listen_point *listen,
+        const struct endpoint *peer, const struct endpoint *local);
 
 // ---- the steps' side ----
 void session_goto(struct session *session, enum step step);
 void session_wake(struct session *session, unsigned events);
 // The step's deadline: `timeout` from now; replaces the one before.
 void session_wait(struct session *session, enum timeout_id timeout);
-// Sends what `out` holds. 0 when all went, -EAGAIN when the socket is full (want_write is set), another -errno when the
-// client is gone.
+// Sends what `out` holds. 0 when all went, -EAGAIN when the socket is full (want_write is set), another
+// -errno when the client is gone.
 int session_flush(struct session *session);
 // Reads once into `in`, at most up to `limit`. Bytes, 0 at the end, -EAGAIN, -ENOBUFS, -errno.
 ssize_t session_receive(struct session *session, size_t limit);

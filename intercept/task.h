@@ -1,5 +1,5 @@
-// Something that runs on a worker when it is marked: sessions and fetches. The worker runs each marked task once a
-// round, after the round's events.
+// Something that runs on a worker when it is marked: sessions and fetches. The worker runs each marked task
+// once a round, after the round's events.
 #pragma once
 
 #include <stdbool.h>
@@ -13,5 +13,5 @@ struct task {
     void (*run)(struct task *task);
 };
 
-void worker_mark(struct worker *worker, struct task *task); // marking a marked one does nothing
+void worker_mark(struct worker *worker, struct task *task);   // marking a marked one does nothing
 void worker_unmark(struct worker *worker, struct task *task); // before its owner goes

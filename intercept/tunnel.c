@@ -35,14 +35,14 @@ struct half {
 
 struct tunnel {
     enum tunnel_state state;
-    bool probing;               // the client has not said anything
-    struct upstream *upstream;  // until the relay begins
-    int fd;                     // the origin's socket from then on, -1 before
-    struct watch watch;         // on fd
+    bool probing;              // the client has not said anything
+    struct upstream *upstream; // until the relay begins
+    int fd;                    // the origin's socket from then on, -1 before
+    struct watch watch;        // on fd
     struct session *session;
-    struct half out;            // client to origin
-    struct half in;             // origin to client
-    bool failed;                // a socket broke: both ends see a reset
+    struct half out; // client to origin
+    struct half in;  // origin to client
+    bool failed;     // a socket broke: both ends see a reset
 };
 
 // ---- life ----
@@ -129,7 +129,8 @@ static enum run cannot_connect(struct session *session, int status, const char *
     tunnel_free(session);
     if (session->request) { // CONNECT
         char origin[ADDRESS_TEXT_BYTES];
-        return reply_page(session, status, RESULT_ERROR, reason, text, view_of(endpoint_print(&session->destination, origin)));
+        return reply_page(session, status, RESULT_ERROR, reason, text,
+                view_of(endpoint_print(&session->destination, origin)));
     }
     session->reset = true; // as the destination would have done
     return end(session, RESULT_ERROR, reason);
@@ -169,7 +170,8 @@ static enum run begin_connect(struct session *session) {
     if (tunnel)
         tunnel->upstream = upstream_dial(session->worker, session->settings, &key, &error);
     if (!tunnel || !tunnel->upstream)
-        return cannot_connect(session, 502, "connect-failed", "The connection to the server could not be begun.");
+        return cannot_connect(
+                session, 502, "connect-failed", "The connection to the server could not be begun.");
     tunnel->probing = probing;
     tunnel->upstream->owner = session;
     tunnel->upstream->ready = on_upstream;
@@ -228,7 +230,8 @@ static enum run begin_relay(struct session *session) {
     if (session->request && session->request->head.method_id == METHOD_CONNECT) {
         session->request->answered = true;
         session->request->status = 200;
-        if (!buffer_append(&session->out, VIEW("HTTP/1.1 200 Connection established\r\n\r\n"), SESSION_OUT_BYTES))
+        if (!buffer_append(
+                    &session->out, VIEW("HTTP/1.1 200 Connection established\r\n\r\n"), SESSION_OUT_BYTES))
             return end_broken(session, "no-memory");
     }
     session_wait(session, TIMEOUT_tunnel_idle);
@@ -242,8 +245,8 @@ static bool deadline_passed(const struct session *session) {
            loop_now_ms(session->worker->loop) >= session->wait_until_ms;
 }
 
-// The client spoke (or left) while the server was being waited for: it is an HTTP client, and the connection is kept for
-// its request.
+// The client spoke (or left) while the server was being waited for: it is an HTTP client, and the connection
+// is kept for its request.
 static enum run back_to_request(struct session *session) {
     struct tunnel *tunnel = session->tunnel;
     struct upstream *upstream = tunnel->upstream;
@@ -278,7 +281,8 @@ static enum run run_connect(struct session *session) {
     if (result == -ECONNREFUSED)
         return cannot_connect(session, 502, "connect-refused", "The server refused the connection.");
     if (result == -ETIMEDOUT)
-        return cannot_connect(session, 504, "connect-timeout", "The server did not accept the connection in time.");
+        return cannot_connect(
+                session, 504, "connect-timeout", "The server did not accept the connection in time.");
     if (result < 0)
         return cannot_connect(session, 502, "unreachable", "The server cannot be reached.");
     tunnel->upstream->connected = true;

@@ -1,5 +1,6 @@
-// step tunnel: a connection relayed byte for byte with splice(2), both half-closes kept. Begun for what is not HTTP, for a
-// client that waits for the server to speak first, for CONNECT on a forward port and for an accepted upgrade.
+// step tunnel: a connection relayed byte for byte with splice(2), both half-closes kept. Begun for what is
+// not HTTP, for a client that waits for the server to speak first, for CONNECT on a forward port and for an
+// accepted upgrade.
 #pragma once
 
 #include "intercept/session.h"

@@ -92,7 +92,8 @@ static void on_idle_too_long(struct deadline *deadline) {
     upstream_close(upstream);
 }
 
-// Open and silent? What arrived since the watcher last looked would be taken for an answer to the next request.
+// Open and silent? What arrived since the watcher last looked would be taken for an answer to the next
+// request.
 static bool is_clean(const struct upstream *upstream) {
     char byte;
     return recv(upstream->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;

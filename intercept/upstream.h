@@ -1,5 +1,5 @@
-// Connections to origins, and the pool of unused ones. Each belongs to one worker. A connection is reused only for what
-// may share it: the same address and port, the same spoofed client, the same mark and DSCP.
+// Connections to origins, and the pool of unused ones. Each belongs to one worker. A connection is reused
+// only for what may share it: the same address and port, the same spoofed client, the same mark and DSCP.
 #pragma once
 
 #include "intercept/buffer.h"
@@ -53,7 +53,8 @@ void upstream_pool_fini(struct upstream_pool *pool); // closes the idle ones
 // An unused connection with this key that is still open and silent, or NULL.
 struct upstream *upstream_take(struct worker *worker, const struct upstream_key *key);
 
-// Begins a new one. NULL with *error: -EUSERS when the limit on upstream connections is reached, else the failed call's.
+// Begins a new one. NULL with *error: -EUSERS when the limit on upstream connections is reached, else the
+// failed call's.
 struct upstream *upstream_dial(
         struct worker *worker, struct settings *settings, const struct upstream_key *key, int *error);
 
@@ -63,8 +64,8 @@ void upstream_keep(struct upstream *upstream, const struct settings *settings);
 
 void upstream_close(struct upstream *upstream);
 
-// Takes the descriptor out (for a tunnel) and frees the rest; `in` is moved to *left. The connection still counts until
-// upstream_forget.
+// Takes the descriptor out (for a tunnel) and frees the rest; `in` is moved to *left. The connection still
+// counts until upstream_forget.
 int upstream_detach(struct upstream *upstream, struct buffer *left);
 void upstream_forget(struct worker *worker);
 

@@ -43,8 +43,8 @@ struct worker {
     struct names *names; // made when first needed
     bool draining;
     int64_t drain_until_ms;
-    struct fetch *fetches; // all
-    char scratch[65536];   // one read from an origin
+    struct fetch *fetches;                     // all
+    char scratch[65536];                       // one read from an origin
     struct http_field fields[HTTP_FIELDS_MAX]; // of the head being parsed
     // from other threads
     struct letter reload_letter, drain_letter;
@@ -55,20 +55,21 @@ struct worker {
     _Atomic bool idle;
 };
 
-// `sockets` are this worker's listening sockets, one for each point of daemon->listen, taken over. Takes a reference to
-// `settings`. NULL without memory or descriptors (the sockets are closed).
+// `sockets` are this worker's listening sockets, one for each point of daemon->listen, taken over. Takes a
+// reference to `settings`. NULL without memory or descriptors (the sockets are closed).
 struct worker *worker_new(
         struct daemon *daemon, unsigned number, struct settings *settings, const int *sockets);
 int worker_start(struct worker *worker); // the thread; 0 or -errno
 // From any thread. New sessions use `settings` (a reference is taken); running ones keep theirs.
 void worker_reload(struct worker *worker, struct settings *settings);
-// From any thread. Stops accepting, closes idle connections, lets running requests end with Connection: close; at
-// `until_ms` (monotonic) what still runs is cut. worker_idle turns true when nothing is left.
+// From any thread. Stops accepting, closes idle connections, lets running requests end with Connection:
+// close; at `until_ms` (monotonic) what still runs is cut. worker_idle turns true when nothing is left.
 void worker_drain(struct worker *worker, int64_t until_ms);
 bool worker_idle(const struct worker *worker);
 void worker_stop(struct worker *worker); // ends the thread and joins it
 void worker_free(struct worker *worker);
 
-// The loop's last round began at (monotonic ms), at least once in 500 ms while it is well: for the watchdog. Any thread.
+// The loop's last round began at (monotonic ms), at least once in 500 ms while it is well: for the watchdog.
+// Any thread.
 int64_t worker_heartbeat_ms(const struct worker *worker);
 struct counter_row *worker_counters(struct worker *worker);
