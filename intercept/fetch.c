@@ -668,8 +668,9 @@ void fetch_leave(struct fetch *fetch) {
 }
 
 void fetch_end_all(struct worker *worker) {
-    while (worker->fetches) {
-        give_up(worker->fetches, 502, "stopped", "");
-        fetch_free(worker->fetches);
+    for (struct fetch *fetch = worker->fetches, *next; fetch; fetch = next) {
+        next = fetch->next;
+        give_up(fetch, 502, "stopped", "");
+        fetch_free(fetch);
     }
 }
