@@ -36,9 +36,7 @@ void fill_free(struct cache_fill *fill) {
         budget_give(cache, bytes);
     }
     budget_give(cache, fill->reserved);
-    pthread_mutex_lock(&object->lock);
     object->fill = NULL;
-    pthread_mutex_unlock(&object->lock);
     if (fill->base)
         object_put(fill->base);
     object_put(object);
@@ -260,7 +258,7 @@ static void end(struct cache_fill *fill, enum phase phase) {
     struct cache_object *object = fill->object;
     struct cache *cache = fill->cache;
     pthread_mutex_lock(&object->lock);
-    fill->waiting = false;
+    object->fill = NULL; // no wake from here on
     if (object_phase(object) != PHASE_CONFIRMED)
         atomic_store_explicit(&object->phase, phase, memory_order_release);
     object_wake_readers(object);

@@ -76,14 +76,12 @@ static enum lookup decide_fetch(struct search *search, struct entry *entry, stru
     enum marker marker = entry ? index_marker(search->shard, entry, search->query->now_s) : MARKER_NONE;
     if (marker == MARKER_PASS)
         return say(search, LOOKUP_PASS, "marked");
-    search->is_alone = request->has_authorization || (request->has_condition && !stale);
+    struct cache_object *base = stale && policy_has_validator(&stale->head->http) ? stale : NULL;
+    search->is_alone = request->has_authorization || (request->has_condition && !base);
     if (entry && marker == MARKER_NONE && !search->is_alone && (search->found = find_pending(search, entry)))
         return say(search, LOOKUP_JOIN, "arriving");
-    search->found = stale && policy_has_validator(&stale->head->http) ? stale : NULL;
-    if (search->found)
-        return say(search, LOOKUP_STALE, why);
-    search->is_alone |= request->has_condition;
-    return say(search, LOOKUP_MISS, why);
+    search->found = base;
+    return say(search, base ? LOOKUP_STALE : LOOKUP_MISS, why);
 }
 
 static enum lookup decide(struct search *search, struct entry *entry) {

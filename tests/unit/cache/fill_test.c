@@ -108,6 +108,41 @@ static void outgrowing(void) {
     cache_free(cache);
 }
 
+// A joiner that turns out to be of another variant does not hold the others up.
+static void outgrowing_with_a_stranger(void) {
+    struct cache *cache = new_cache(4 << 20, 0, 100000);
+    struct play play, stranger;
+    play_get(&play, cache, "/a", NOW);
+    CU_ASSERT_EQUAL(play_begin(&stranger, cache, "GET", "/a", HOST "Accept: x\n", NOW), LOOKUP_JOIN);
+    play_answer(&play, 200, FRESH "Vary: Accept\n", -1);
+    CU_ASSERT_EQUAL(play_send(&play, 1 << 20), 100001);
+    CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_WAIT);
+    CU_ASSERT_EQUAL(play_send(&play, 1), 0);
+    CU_ASSERT_EQUAL(play_head(&stranger), READ_GONE);
+    CU_ASSERT_EQUAL(play.room_wakes, 1);
+    CU_ASSERT_EQUAL(play_send(&play, 1000), 1000);
+    CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_WAIT);
+    play_end(&stranger);
+    play_end(&play);
+    cache_free(cache);
+}
+
+// The end of a fill is the end of its wakes, even of one that waits for room.
+static void no_wake_after_the_end(void) {
+    struct cache *cache = new_cache(1 << 20, 0, 0);
+    struct play play;
+    begin_stream(&play, cache);
+    play_send(&play, 1 << 20);
+    CU_ASSERT_EQUAL(cache_fill_room(play.fill, play_room_wake, &play), 0);
+    play_abandon(&play);
+    CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_BROKEN);
+    CU_ASSERT_EQUAL(play.received, WINDOW);
+    CU_ASSERT_EQUAL(play.room_wakes, 0);
+    play_end(&play);
+    CU_ASSERT_EQUAL(play.wakes, 0); // it never waited
+    cache_free(cache);
+}
+
 static void limits_of_objects(void) {
     struct cache *cache = new_cache(4 << 20, 1000, 300000);
     struct play play;
@@ -276,6 +311,7 @@ static void baseline(void) {
     cache_free(cache);
 }
 
-SUITE(cache_fill, CASE(window), CASE(nobody_reads_a_stream), CASE(outgrowing), CASE(limits_of_objects),
+SUITE(cache_fill, CASE(window), CASE(nobody_reads_a_stream), CASE(outgrowing),
+        CASE(outgrowing_with_a_stranger), CASE(no_wake_after_the_end), CASE(limits_of_objects),
         CASE(in_small_steps), CASE(within_budget), CASE(full_of_readers), CASE(scan_resistance),
         CASE(baseline))

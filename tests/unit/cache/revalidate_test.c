@@ -55,7 +55,13 @@ static void no_validator(void) {
     play_store(cache, "/a", HOST, FRESH, 100, NOW);
     CU_ASSERT_EQUAL(play_get(&stale, cache, "/a", LATER), LOOKUP_MISS);
     CU_ASSERT_STRING_EQUAL(stale.reason, "expired");
-    CU_ASSERT_EQUAL(play_answer(&stale, 304, "", -1), FILL_STREAM); // it confirms nothing
+    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/a", HOST, LATER), LOOKUP_JOIN);
+    play_end(&stale);
+    // With a condition of its own, its fill is not for others; and a 304 confirms nothing.
+    CU_ASSERT_EQUAL(
+            play_begin(&stale, cache, "GET", "/a", HOST "If-None-Match: \"x\"\n", LATER), LOOKUP_MISS);
+    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/a", HOST, LATER), LOOKUP_MISS);
+    CU_ASSERT_EQUAL(play_answer(&stale, 304, "", -1), FILL_STREAM);
     play_finish(&stale);
     CU_ASSERT_EQUAL(objects(), 1);
     end();
