@@ -36,7 +36,6 @@ void fill_free(struct cache_fill *fill) {
         budget_give(cache, bytes);
     }
     budget_give(cache, fill->reserved);
-    object->fill = NULL;
     if (fill->base)
         object_put(fill->base);
     object_put(object);

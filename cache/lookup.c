@@ -14,6 +14,7 @@ struct search {
     struct cache_reader *reader;
     const char *reason;
     struct cache_object *found; // to be read, joined or confirmed
+    enum reader_role role;      // of who reads or joins it
     bool is_unavailable;        // only-if-cached, and nothing usable
     bool is_alone; // a fill of this request would be of no use to others before its head is there
 };
@@ -78,8 +79,10 @@ static enum lookup decide_fetch(struct search *search, struct entry *entry, stru
         return say(search, LOOKUP_PASS, "marked");
     struct cache_object *base = stale && policy_has_validator(&stale->head->http) ? stale : NULL;
     search->is_alone = request->has_authorization || (request->has_condition && !base);
-    if (entry && marker == MARKER_NONE && !search->is_alone && (search->found = find_pending(search, entry)))
-        return say(search, LOOKUP_JOIN, "arriving");
+    if (entry && marker == MARKER_NONE && !search->is_alone && (search->found = find_pending(search, entry))) {
+        search->role = ROLE_JOINED;
+        return say(search, LOOKUP_JOIN, "awaited");
+    }
     search->found = base;
     return say(search, base ? LOOKUP_STALE : LOOKUP_MISS, why);
 }
@@ -90,11 +93,14 @@ static enum lookup decide(struct search *search, struct entry *entry) {
     // A range needs the whole; one is stored an instant before it is whole.
     if (stored && is_usable(search, stored) && (!request->has_range || object_phase(stored) == PHASE_WHOLE)) {
         search->found = stored;
+        search->role = ROLE_HIT;
         return LOOKUP_HIT;
     }
     const char *why_not = search->reason;
-    if (entry && !request->has_range && (search->found = find_arriving(search, entry)))
-        return say(search, LOOKUP_HIT, "arriving");
+    if (entry && !request->has_range && (search->found = find_arriving(search, entry))) {
+        search->role = ROLE_HIT;
+        return say(search, LOOKUP_JOIN, "arriving");
+    }
     search->reason = why_not;
     return decide_fetch(search, entry, stored);
 }
@@ -121,11 +127,6 @@ static void put_into_index(struct search *search, struct entry *entry, struct sp
     spare->fill->alone = search->is_alone;
 }
 
-static void attach_hit(struct search *search) {
-    eviction_hit(&search->found->node);
-    object_attach(search->found, search->reader, ROLE_HIT);
-}
-
 // One pass with the lock held. False when a fill is needed and there is none to spare yet.
 static bool try_lookup(
         struct search *search, struct spare *spare, struct cache_fill **fill, enum lookup *lookup) {
@@ -134,10 +135,11 @@ static bool try_lookup(
     *lookup = decide(search, entry);
     switch (*lookup) {
     case LOOKUP_HIT:
-        attach_hit(search);
+        eviction_hit(&search->found->node);
+        object_attach(search->found, search->reader, search->role);
         return true;
     case LOOKUP_JOIN:
-        object_attach(search->found, search->reader, ROLE_JOINED);
+        object_attach(search->found, search->reader, search->role);
         return true;
     case LOOKUP_PASS:
         return true;
@@ -176,8 +178,10 @@ static enum lookup search_index(struct search *search, struct cache_fill **fill)
         pthread_mutex_lock(&search->shard->lock);
     }
     pthread_mutex_unlock(&search->shard->lock);
-    if (spare.fill)
+    if (spare.fill) {
+        spare.fill->object->fill = NULL;
         fill_free(spare.fill);
+    }
     free(spare.entry);
     return lookup;
 }
