@@ -1,12 +1,19 @@
 // Counters. Each worker owns a row and is its only writer; readers add the rows up. Nothing is shared for
-// writing, so counting costs a plain add.
+// writing, so counting costs a plain add. A GAUGE goes down as well: its row may wrap below zero when what
+// one thread counted up another counts down, and the sum over all rows is right all the same.
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+
+#define COUNTER_ROWS_MAXIMUM 1024
 
 enum counter_id {
 #define COUNTER(name, meaning) COUNTER_##name,
+#define GAUGE(name, meaning) COUNTER_##name,
 #include "admin/counter.tbl"
     COUNTER_COUNT
 };
@@ -21,9 +28,31 @@ static inline void counter_add(struct counter_row *row, enum counter_id id, uint
     atomic_store_explicit(&row->value[id], old + amount, memory_order_relaxed);
 }
 
+static inline void counter_subtract(struct counter_row *row, enum counter_id id, uint64_t amount) {
+    counter_add(row, id, 0 - amount);
+}
+
 static inline uint64_t counter_read(const struct counter_row *row, enum counter_id id) {
     return atomic_load_explicit(&row->value[id], memory_order_relaxed);
 }
 
 const char *counter_name(enum counter_id id);
 const char *counter_meaning(enum counter_id id);
+bool counter_is_gauge(enum counter_id id);
+
+// The registry of rows, safe from any thread. A new row is all zero; NULL: no memory, or COUNTER_ROWS_MAXIMUM
+// of them. What a freed row counted stays in the sums.
+struct counter_row *counter_row_new(void);
+void counter_row_free(struct counter_row *row); // NULL is allowed
+
+// Every row there is and ever was, added up.
+struct counter_sums {
+    uint64_t value[COUNTER_COUNT];
+};
+void counter_sum(struct counter_sums *sums);
+
+// For people: value, name, meaning. For programs: one JSON object of name: value. For Prometheus: the text
+// exposition format 0.0.4, weir_NAME_total and, for gauges, weir_NAME.
+void counter_print(const struct counter_sums *sums, FILE *out);
+void counter_print_json(const struct counter_sums *sums, FILE *out);
+void counter_print_prometheus(const struct counter_sums *sums, FILE *out);

@@ -1,0 +1,100 @@
+#include "admin/counter.h"
+#include "tests/unit/unit.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t sum_of(enum counter_id id) {
+    struct counter_sums sums;
+    counter_sum(&sums);
+    return sums.value[id];
+}
+
+static void rows_add_up(void) {
+    uint64_t hits = sum_of(COUNTER_hits), open = sum_of(COUNTER_sessions_open);
+    struct counter_row *a = counter_row_new(), *b = counter_row_new();
+    CU_ASSERT_PTR_NOT_NULL_FATAL(a);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(b);
+    CU_ASSERT_EQUAL((uintptr_t)b % 64, 0);
+    counter_add(a, COUNTER_hits, 3);
+    counter_add(b, COUNTER_hits, 4);
+    counter_add(a, COUNTER_sessions_open, 2);
+    counter_subtract(b, COUNTER_sessions_open, 1);
+    CU_ASSERT_EQUAL(sum_of(COUNTER_hits), hits + 7);
+    CU_ASSERT_EQUAL(sum_of(COUNTER_sessions_open), open + 1);
+    counter_row_free(a);
+    CU_ASSERT_EQUAL(sum_of(COUNTER_hits), hits + 7);
+    counter_subtract(b, COUNTER_sessions_open, 1);
+    counter_row_free(b);
+    CU_ASSERT_EQUAL(sum_of(COUNTER_hits), hits + 7);
+    CU_ASSERT_EQUAL(sum_of(COUNTER_sessions_open), open);
+}
+
+static void registry_is_bounded(void) {
+    struct counter_row *rows[COUNTER_ROWS_MAXIMUM];
+    for (size_t i = 0; i < COUNTER_ROWS_MAXIMUM; i++)
+        CU_ASSERT_PTR_NOT_NULL(rows[i] = counter_row_new());
+    CU_ASSERT_PTR_NULL(counter_row_new());
+    for (size_t i = 0; i < COUNTER_ROWS_MAXIMUM; i++)
+        counter_row_free(rows[i]);
+}
+
+#define ROUNDS 20000
+
+static void *count(void *row) {
+    for (int i = 0; i < ROUNDS; i++)
+        counter_add(row, COUNTER_misses, 1);
+    return NULL;
+}
+
+static void reading_while_counting(void) {
+    pthread_t thread[2];
+    struct counter_row *row[2];
+    uint64_t before = sum_of(COUNTER_misses), last = before;
+    for (int i = 0; i < 2; i++) {
+        row[i] = counter_row_new();
+        CU_ASSERT_EQUAL_FATAL(pthread_create(&thread[i], NULL, count, row[i]), 0);
+    }
+    for (int i = 0; i < 100; i++) {
+        uint64_t now = sum_of(COUNTER_misses);
+        CU_ASSERT_TRUE(now >= last);
+        last = now;
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    CU_ASSERT_EQUAL(sum_of(COUNTER_misses), before + 2 * ROUNDS);
+    for (int i = 0; i < 2; i++)
+        counter_row_free(row[i]);
+}
+
+static char *printed(void (*print)(const struct counter_sums *, FILE *)) {
+    struct counter_sums sums = {0};
+    char *text = NULL;
+    size_t length;
+    sums.value[COUNTER_hits] = UINT64_MAX;
+    sums.value[COUNTER_sessions_open] = 5;
+    FILE *out = open_memstream(&text, &length);
+    print(&sums, out);
+    fclose(out);
+    return text;
+}
+
+static void printing(void) {
+    char *table = printed(counter_print), *json = printed(counter_print_json),
+         *prometheus = printed(counter_print_prometheus);
+    CU_ASSERT_PTR_NOT_NULL(strstr(table, "18446744073709551615  hits "));
+    CU_ASSERT_EQUAL(strncmp(json, "{\"connections\": 0, \"sessions_open\": 5, ", 39), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(json, "\"hits\": 18446744073709551615, "));
+    CU_ASSERT_STRING_EQUAL(json + strlen(json) - 2, "}\n");
+    CU_ASSERT_PTR_NOT_NULL(strstr(prometheus,
+            "# HELP weir_sessions_open client connections open now\n# TYPE weir_sessions_open "
+            "gauge\nweir_sessions_open 5\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(prometheus, "# TYPE weir_hits_total counter\nweir_hits_total 1844"));
+    free(table);
+    free(json);
+    free(prometheus);
+}
+
+SUITE(admin_counter, CASE(rows_add_up), CASE(registry_is_bounded), CASE(reading_while_counting),
+        CASE(printing))
