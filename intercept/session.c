@@ -160,9 +160,10 @@ struct session *session_new(struct worker *worker, int fd, const struct listen_p
 }
 
 void session_end_all(struct worker *worker) {
-    while (worker->sessions) {
-        request_interrupted(worker->sessions);
-        session_destroy(worker->sessions);
+    for (struct session *session = worker->sessions, *next; session; session = next) {
+        next = session->next;
+        request_interrupted(session);
+        session_destroy(session);
     }
     fetch_end_all(worker);
 }

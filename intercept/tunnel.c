@@ -117,7 +117,8 @@ static enum run end(struct session *session, enum result result, const char *rea
 }
 
 static enum run end_broken(struct session *session, const char *reason) {
-    session->tunnel->failed = true;
+    if (session->tunnel)
+        session->tunnel->failed = true;
     session->reset = true;
     return end(session, RESULT_TUNNEL, reason);
 }

@@ -15,15 +15,18 @@
 #define BUCKETS 1024
 
 int upstream_pool_init(struct upstream_pool *pool) {
-    pool->buckets = calloc(BUCKETS, sizeof *pool->buckets);
+    pool->buckets = calloc(
+            BUCKETS, sizeof(struct upstream *)); // NOLINT(bugprone-sizeof-expression): pointers are meant
     pool->bucket_count = BUCKETS;
     pool->newest = &pool->oldest;
     return pool->buckets ? 0 : -ENOMEM;
 }
 
 void upstream_pool_fini(struct upstream_pool *pool) {
-    while (pool->oldest)
-        upstream_close(pool->oldest);
+    for (struct upstream *upstream = pool->oldest, *next; upstream; upstream = next) {
+        next = upstream->age_next;
+        upstream_close(upstream);
+    }
     free(pool->buckets);
     pool->buckets = NULL;
 }
