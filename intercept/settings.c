@@ -147,6 +147,15 @@ static void set_forward_default(struct settings *settings) {
         endpoint->port = authority.port ? authority.port : 80;
 }
 
+void settings_cache_limits(const struct settings *settings, struct cache_limits *limits) {
+    const struct config *config = settings->config;
+    *limits = (struct cache_limits){
+            .memory_bytes = (uint64_t)config->cache_mem,
+            .minimum_object_bytes = (uint64_t)config->minimum_object_size,
+            .maximum_object_bytes = (uint64_t)config->maximum_object_size,
+    };
+}
+
 // ---- the whole ----
 
 static void settings_free(struct settings *settings) {

@@ -14,6 +14,7 @@
 
 #include "acl/acl.h"
 #include "admin/config.h"
+#include "cache/cache.h"
 #include "intercept/access_log.h"
 
 #include <stdatomic.h>
@@ -35,6 +36,8 @@ struct settings {
 struct settings *settings_load(const char *file, struct config_errors *errors);
 // The same from a configuration that is loaded already. Consumes it, also when it fails.
 struct settings *settings_build(struct config *config, struct config_errors *errors);
+// What the store is given of it.
+void settings_cache_limits(const struct settings *settings, struct cache_limits *limits);
 // How many event loops `workers` means: `auto` is one a processor we may run on.
 unsigned settings_workers(const struct config *config);
 struct settings *settings_get(struct settings *settings); // another reference
