@@ -59,5 +59,6 @@ struct acl_mask *acl_mask_new(const char *text, const char **why);
 bool acl_mask_matches(const struct acl_mask *mask, const struct acl_request *request);
 void acl_mask_free(struct acl_mask *mask);
 
-// Entries, for `weir stats` and tests.
+// Rules, and the memory they take, for `weir stats` and tests.
 size_t acl_count(const struct acl *acl);
+size_t acl_bytes(const struct acl *acl);
