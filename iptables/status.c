@@ -57,8 +57,9 @@ static void print_iptables(
     bool applied = !iptables_is_empty(here);
     unsigned long long packets;
     struct problem ignored;
+    int counted = iptables_count(family, &packets, &ignored);
     print_row(out, "iptables", family_name(family), state_of(applied, !iptables_is_empty(there), same, true));
-    print_packets(out, applied, iptables_count(family, &packets, &ignored), packets);
+    print_packets(out, applied, counted, packets);
     if (applied && !iptables_is_empty(there))
         for (enum iptables_table table = 0; table < IPTABLES_TABLE_COUNT; table++)
             print_difference(out, here->text[table], there->text[table]);
@@ -70,9 +71,10 @@ static void print_nft(FILE *out, const struct plan *plan, const struct ruleset *
     for (enum family family = 0; family < FAMILY_COUNT; family++) {
         unsigned long long packets;
         struct problem ignored;
+        int counted = nft_count(family, &packets, &ignored);
         print_row(out, "nft", family_name(family),
                 state_of(live->nft != NULL, wanted->nft && plan->target[family].on, same, exact));
-        print_packets(out, live->nft != NULL, nft_count(family, &packets, &ignored), packets);
+        print_packets(out, live->nft != NULL, counted, packets);
     }
     if (live->nft && wanted->nft && exact)
         print_difference(out, live->nft, wanted->nft);
