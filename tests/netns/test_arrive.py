@@ -129,18 +129,24 @@ def test_spoofed_origin_sees_each_client_and_shares_no_connection(spoofing, fami
 MARKS = """\
 table inet marks {
     counter upstream { }
-    chain arrive { type filter hook prerouting priority raw - 10; policy accept;
-        iifname "lan" meta mark set meta mark and 0xffffff00 or 0x5 }
-    chain leave { type filter hook output priority filter; policy accept;
-        oifname "wan" tcp dport 80 meta mark and 0xff == 0x5 counter name upstream }
+    chain arrive {
+        type filter hook prerouting priority -310; policy accept;
+        iifname "lan" meta mark set meta mark & 0xffffff00 | 0x5
+    }
+    chain leave {
+        type filter hook output priority 0; policy accept;
+        oifname "wan" tcp dport 80 meta mark & 0xff == 0x5 counter name upstream
+    }
 }
 """
 DSCP = """\
 table inet dscp {
     counter seen { }
-    chain arrive { type filter hook prerouting priority raw; policy accept;
+    chain arrive {
+        type filter hook prerouting priority -300; policy accept;
         ip dscp ef tcp dport 80 counter name seen
-        ip6 dscp ef tcp dport 80 counter name seen }
+        ip6 dscp ef tcp dport 80 counter name seen
+    }
 }
 """
 
