@@ -301,7 +301,8 @@ class Weir:
             environment = dict(os.environ, NOTIFY_SOCKET=str(self.directory / "notify"), **environment)
             with open(self.errors, "wb") as errors:
                 self.process = self.lab.gw.start(*prefix, BINARY, "run", "-c", self.file, env=environment,
-                        stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
+                        stdin=subprocess.DEVNULL, stdout=errors, stderr=errors,
+                        start_new_session=True)
             try:
                 wait_for(lambda: self._is_ready(notify), ready, "READY=1 from weir")
             except BaseException:

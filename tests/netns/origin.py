@@ -181,7 +181,10 @@ class Page:
         else:
             status = "200 OK"
         fields["Content-Length"] = last - first + 1
-        return self.respond(status, fields, pattern(last - first + 1, first))
+        return self.respond(status, fields, self.content(first, last - first + 1))
+
+    def content(self, first, count):
+        return pattern(count, first)
 
     def not_modified(self, fields):
         none_match = self.request.get("If-None-Match")
