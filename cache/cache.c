@@ -164,7 +164,7 @@ static enum lookup decide(struct search *search, struct entry *entry) {
     }
     const char *why_not = search->reason;
     if (entry && !request->has_range && (search->found = find_arriving(search, entry)))
-        return say(search, LOOKUP_HIT, "arriving");
+        return say(search, LOOKUP_JOIN, "arriving");
     search->reason = why_not;
     return decide_fetch(search, entry, stored);
 }
@@ -206,8 +206,9 @@ static bool try_lookup(
     case LOOKUP_HIT:
         attach_hit(search);
         return true;
-    case LOOKUP_JOIN:
-        object_attach(search->found, search->reader, ROLE_JOINED);
+    case LOOKUP_JOIN: // with a head that was looked at, or to wait for it
+        object_attach(search->found, search->reader,
+                object_phase(search->found) == PHASE_PENDING ? ROLE_JOINED : ROLE_HIT);
         return true;
     case LOOKUP_PASS:
         return true;

@@ -332,7 +332,7 @@ class Weir:
         return self.command("reload")
 
     def stats(self):
-        return json.loads(self.command("stats", "--json").stdout)
+        return json.loads(self.command("stats", "--json").stdout)["counters"]
 
     # The access log
 
