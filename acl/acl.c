@@ -205,6 +205,13 @@ struct acl *acl_new(const struct config *config, struct config_errors *errors) {
     return NULL;
 }
 
+bool acl_check(const struct config *config, struct config_errors *errors) {
+    struct acl *acl = acl_new(config, errors);
+    bool good = acl != NULL;
+    acl_free(acl);
+    return good;
+}
+
 void acl_free(struct acl *acl) {
     if (!acl)
         return;
@@ -283,4 +290,11 @@ size_t acl_count(const struct acl *acl) {
 size_t acl_bytes(const struct acl *acl) {
     return sizeof *acl + rule_list_bytes(&acl->rules) + prefix_table_bytes(acl->clients) +
            mask_set_bytes(acl->block) + mask_set_bytes(acl->pass) + mask_set_bytes(acl->no_cache);
+}
+
+bool acl_validate(const struct config *config, struct config_errors *errors) {
+    struct acl *acl = acl_new(config, errors);
+    bool is_valid = acl != NULL;
+    acl_free(acl);
+    return is_valid;
 }

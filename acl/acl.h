@@ -40,14 +40,19 @@ struct acl_request {
 struct acl *acl_new(const struct config *config, struct config_errors *errors);
 void acl_free(struct acl *acl); // NULL is allowed
 
-// Who: ACL_ALLOW or ACL_DENY. The longest matching prefix of allow and deny decides; with equal length, the
-// later line; with none matching: deny when there is any allow, else allow.
+// The same as a check alone: adds the errors; true when there are none. For admin/validate.tbl.
+bool acl_check(const struct config *config, struct config_errors *errors);
+
+// Who: ACL_ALLOW or ACL_DENY. The longest matching prefix of allow and deny decides (one that stands in both
+// is refused by acl_new); with none matching: deny when there is any allow, else allow.
 enum acl_verdict acl_client(const struct acl *acl, const struct address *client, struct acl_match *match);
 
-// What: ACL_ALLOW or ACL_BLOCK. Masks are held against the normalised URL (host in lower case, no trailing
-// dot, default port dropped, percent-encoding of unreserved bytes undone, dot segments resolved), and against
-// the original destination as if it were the host, so that neither a spelling nor an innocent Host gets past.
-// pass wins over block.
+// What: ACL_ALLOW or ACL_BLOCK. Masks (grammar: mask.h) are held against the normalised URL (url.h: host in
+// lower case, no trailing dot, percent-encoding undone, dot segments resolved), and against the same URL with
+// the original destination as its host, so that neither a spelling nor an innocent Host gets past. pass wins
+// over block, whichever of the two it matches: a client chooses its Host, so `pass NAME` lets it say NAME to
+// a blocked address too; `pass ADDRESS` is the exception that cannot be claimed. When pass decides, `match`
+// names that rule.
 enum acl_verdict acl_url(const struct acl *acl, const struct acl_request *request, struct acl_match *match);
 
 // Whether no_cache forbids storing this URL.
@@ -62,3 +67,6 @@ void acl_mask_free(struct acl_mask *mask);
 // Rules, and the memory they take, for `weir stats` and tests.
 size_t acl_count(const struct acl *acl);
 size_t acl_bytes(const struct acl *acl);
+
+// Builds the policy and drops it: what `weir check` reports of it. Whether there was no error.
+bool acl_validate(const struct config *config, struct config_errors *errors);

@@ -181,6 +181,14 @@ uint32_t domain_set_cover(const struct domain_set *set, struct view name, struct
     return walk(set, name, &question);
 }
 
+void domain_set_trim(struct domain_set *set) {
+    struct entry *fitting = set->count ? realloc(set->entries, set->count * sizeof *fitting) : NULL;
+    if (!fitting)
+        return;
+    set->entries = fitting;
+    set->capacity = set->count;
+}
+
 size_t domain_set_count(const struct domain_set *set) {
     return set->count;
 }

@@ -1,6 +1,6 @@
 // Domain names; an entry stands for the name and everything below it. A look-up walks the labels of a host
-// from the right and costs the number of labels, not the number of entries. An entry costs 16 bytes and, with
-// the table's room to grow, 10 to 21 more, besides its name in the pool.
+// from the right and costs the number of labels, not the number of entries. An entry costs 16 bytes and 11
+// to 21 for its slot, besides its name in the pool.
 #pragma once
 
 #include "acl/pool.h"
@@ -24,6 +24,8 @@ struct domain_scope {
 // already keeps its value. False when out of memory.
 bool domain_set_add(
         struct domain_set *set, uint32_t offset, size_t length, struct domain_scope scope, uint32_t value);
+
+void domain_set_trim(struct domain_set *set); // once nothing more is added
 
 // The value of the longest entry that holds for this normalised host with this port or that one, else
 // DOMAIN_NONE.

@@ -74,6 +74,7 @@ bool mask_set_add(struct mask_set *set, struct mask *mask, uint32_t rule) {
 }
 
 bool mask_set_finish(struct mask_set *set) {
+    domain_set_trim(set->domains);
     return prefix_table_finish(set->prefixes, NULL, NULL);
 }
 

@@ -48,7 +48,7 @@ static wide width_ones(unsigned width) {
 
 // The last key of a prefix.
 static wide last_key(wide key, unsigned bits, unsigned width) {
-    return bits == 0 ? width_ones(width) : key | width_ones(width) >> bits;
+    return bits == width ? key : key | width_ones(width) >> bits;
 }
 
 struct prefix_table *prefix_table_new(void) {

@@ -2,8 +2,8 @@
 // somebody else (multi-WAN routing, shaping) and is neither set, cleared nor compared.
 //
 // Two values: *intercept* on a packet that weir is to take, and *upstream* on weir's own sockets towards
-// origins, which the rules let pass. With net.ipv4.tcp_fwmark_accept an accepted socket inherits the intercept
-// mark together with the client's bits; mark_client says what of it may go along to the origin.
+// origins, which the rules let pass. With net.ipv4.tcp_fwmark_accept an accepted socket inherits the
+// intercept mark together with the client's bits; mark_client says what of it may go along to the origin.
 #pragma once
 
 #include "admin/config.h"

@@ -256,6 +256,8 @@ static enum body decode_chunked(struct body_decoder *decoder, struct view *input
 }
 
 enum body body_decode(struct body_decoder *decoder, struct view *input, struct view *content) {
+    if (decoder->state == STATE_BAD)
+        return BODY_BAD;
     switch (decoder->framing.kind) {
     case FRAMING_NONE:
         return BODY_END;

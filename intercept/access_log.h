@@ -1,6 +1,10 @@
 // The access log: exactly one line a request, tunnelled, denied and failed ones included. Workers format and
-// hand over; a writer thread writes, so that a slow disk stops nobody. The queue between is bounded; lines
-// that do not fit are counted, and the count is said in the daemon's log.
+// hand over; a writer thread writes many lines with one write(2), so that a slow disk stops nobody. The queue
+// between is bounded (4 MiB for each log); lines that do not fit and lines that could not be written are
+// counted, and the count is said in the daemon's log at most once a minute.
+//
+// `access_log [MASK] PATH [FORMAT]`: PATH `-` or `stdout` is standard output, FORMAT is combined when it is
+// left out. At most 16 directives. The formats: intercept/access_line.h.
 #pragma once
 
 #include "acl/acl.h"
@@ -33,15 +37,17 @@ struct access_entry {
     struct view referer, user_agent, content_type;
 };
 
-struct access_log; // the writer
+struct access_log; // the writer, its queues and its files
 
 // Opens the files of the access_log directives (O_APPEND, 0640, created; folders are not). NULL with errors
 // added.
 struct access_log *access_log_new(const struct config *config, struct config_errors *errors);
 void access_log_free(struct access_log *log); // writes what is queued, then ends the thread; NULL is allowed
-void access_log_reopen(struct access_log *log); // after rotation
+// After rotation, any thread: the writer opens each path again; one that cannot be opened stays as it was.
+void access_log_reopen(struct access_log *log);
+// The directives alone, without opening anything: for `weir check`.
 bool access_log_validate(const struct config *config, struct config_errors *errors);
 
-// Any worker. Formats for each log whose mask matches.
+// Any worker. Formats for each log whose mask matches. Never waits for a disk.
 void access_log_write(
         struct access_log *log, const struct access_entry *entry, const struct acl_request *request);
