@@ -88,5 +88,6 @@ struct config *config_load_text(const char *name, struct view text, struct confi
     }
     struct source source = {.name = loader.config->file};
     loader_read_lines(&loader, &source, text);
-    return only_without_errors(finish(&loader, errors_before), errors->count != errors_before);
+    struct config *config = finish(&loader, errors_before);
+    return only_without_errors(config, errors->count != errors_before);
 }
