@@ -190,7 +190,7 @@ static enum parse parse_fields(struct parser *parser) {
 // Whether any line completed after `seen` ends the head or is wrong.
 static bool has_event(struct view input, size_t seen) {
     const char *before = memrchr(input.data, '\n', seen);
-    if (!before)
+    if (!before || before < input.data + EMPTY_LINES_BYTES) // the first line may be new, which is no field
         return true;
     struct view rest = view_skip(input, (size_t)(before + 1 - input.data));
     for (size_t length; (length = view_find(rest, '\n')) < rest.length; rest = view_skip(rest, length + 1)) {
