@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#define VERSION_BYTES 8           // "HTTP/1.1"
-#define EMPTY_LINES_MAX 2         // before a request line
-#define EMPTY_LINES_BYTES (2 * 2) // of CRLF
+#define VERSION_BYTES 8     // "HTTP/1.1"
+#define EMPTY_LINES_MAX 2   // before a request line
+#define EMPTY_LINES_BYTES 4 // of CRLF
 
 static const struct {
     struct view name;
