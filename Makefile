@@ -60,5 +60,63 @@ unit:
 	@$(MAKE) --no-print-directory $(OUT)/unit
 	$(OUT)/unit
 
+NETNS_TESTS ?= tests/netns
+netns: all
+	@tools/install-packages build run test
+	/usr/bin/python3 -m pytest -q -p no:cacheprovider $(NETNS_TESTS)
+
+test: unit netns
+
+run: all
+	@tools/install-packages run
+	/usr/bin/python3 tests/lab/run.py $(if $(ONCE),--once)
+
+# ---- checks ----
+
+CODE := $(wildcard $(addsuffix /*.[ch],$(FOLDERS)) tests/*/*.[ch] tests/*/*/*.[ch])
+SHELL_SCRIPTS := tools/install-packages .ci/run
+
+lint:
+	@tools/install-packages build lint test
+	clang-format --dry-run -Werror $(CODE)
+	tools/lint-arrows
+	shellcheck $(SHELL_SCRIPTS)
+	@$(MAKE) --no-print-directory -k -j$$(nproc) tidy
+
+format:
+	clang-format -i $(CODE)
+
+tidy: $(patsubst %.c,build/tidy/%.ok,$(SOURCES))
+.PHONY: tidy
+build/tidy/%.ok: %.c .clang-tidy
+	@mkdir -p $(@D)
+	clang-tidy --quiet $< -- -std=gnu17 -D_GNU_SOURCE -DWEIR_VERSION='"lint"' -I. 2>/dev/null
+	@clang -std=gnu17 -D_GNU_SOURCE -I. -MM -MT $@ -MF $(@:.ok=.d) $< && touch $@
+-include $(patsubst %.c,build/tidy/%.d,$(SOURCES))
+
+asan:
+	@$(MAKE) --no-print-directory unit BUILD=asan
+tsan:
+	@$(MAKE) --no-print-directory unit BUILD=tsan
+
+# ---- fuzzers: `make fuzz` runs each for FUZZ_SECONDS; new inputs go to build/fuzz, findings stop it ----
+
+FUZZ_SECONDS ?= 60
+FUZZ_FLAGS := -std=gnu17 -D_GNU_SOURCE -DWEIR_VERSION='"fuzz"' -I. -g -O1 \
+	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+FUZZ_SOURCES := $(foreach folder,admin http acl,$(filter-out admin/main.c,$(wildcard $(folder)/*.c)))
+
+fuzz:
+	@tools/install-packages build fuzz
+	@$(MAKE) --no-print-directory $(addprefix fuzz-,$(FUZZERS))
+fuzz-%: build/fuzz/%
+	@mkdir -p build/fuzz/corpus/$*
+	$< -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
+		-artifact_prefix=build/fuzz/$*- build/fuzz/corpus/$* tests/fuzz/corpus/$*
+build/fuzz/%: tests/fuzz/%.c $(FUZZ_SOURCES)
+	@mkdir -p $(@D)
+	clang $(FUZZ_FLAGS) -o $@ $^
+.PRECIOUS: build/fuzz/%
+
 clean:
 	rm -rf build

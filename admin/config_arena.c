@@ -42,20 +42,25 @@ static struct block *add_block(struct config_arena *arena, size_t bytes) {
     return block;
 }
 
-void *config_arena_take(struct config_arena *arena, size_t bytes) {
-    size_t rounded = (bytes + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
+static void *take(struct config_arena *arena, size_t bytes, size_t alignment) {
     struct block *block = arena->blocks;
-    if (!block || block->room - block->used < rounded)
-        block = add_block(arena, rounded);
+    size_t at = block ? (block->used + alignment - 1) & ~(alignment - 1) : 0;
+    if (!block || at > block->room || block->room - at < bytes) {
+        block = add_block(arena, bytes);
+        at = 0;
+    }
     if (!block)
         return NULL;
-    void *taken = block->bytes + block->used;
-    block->used += rounded;
-    return taken;
+    block->used = at + bytes;
+    return block->bytes + at;
+}
+
+void *config_arena_take(struct config_arena *arena, size_t bytes) {
+    return take(arena, bytes, alignof(max_align_t));
 }
 
 const char *config_arena_text(struct config_arena *arena, struct view text) {
-    char *copy = config_arena_take(arena, text.length + 1);
+    char *copy = take(arena, text.length + 1, 1);
     if (copy && text.length)
         memcpy(copy, text.data, text.length);
     return copy;

@@ -114,7 +114,7 @@ static char *resolve(const char *includer, const char *word, bool escape) {
             *to++ = '\\';
         *to++ = includer[i];
     }
-    strcpy(to, word);
+    memcpy(to, word, strlen(word) + 1);
     return path;
 }
 

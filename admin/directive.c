@@ -7,44 +7,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct directive *directive_keep(struct loader *loader, const struct directive *directive) {
+// Puts copies in the arena in place of the words. False: no memory, said.
+static bool keep_words(struct loader *loader, struct directive *directive) {
     struct config_arena *arena = loader->config->arena;
-    struct directive *kept = config_arena_take(arena, sizeof *kept);
-    struct config_word *words = config_arena_take(arena, (directive->word_count + 1) * sizeof *words);
-    bool good = kept && words;
+    struct config_word *words = config_arena_take(arena, directive->word_count * sizeof *words);
+    bool good = words != NULL;
     for (unsigned i = 0; good && i < directive->word_count; i++) {
         words[i].column = directive->words[i].column;
         words[i].text = config_arena_text(arena, view_of(directive->words[i].text));
         good = words[i].text != NULL;
     }
-    if (!good) {
+    if (!good)
+        loader_no_memory(loader, directive);
+    directive->words = words;
+    return good;
+}
+
+const struct directive *directive_keep(struct loader *loader, const struct directive *directive) {
+    struct directive *kept = config_arena_take(loader->config->arena, sizeof *kept);
+    if (!kept) {
         loader_no_memory(loader, directive);
         return NULL;
     }
     *kept = *directive;
-    kept->words = words;
-    return kept;
+    return keep_words(loader, kept) ? kept : NULL;
 }
 
-static void append(struct loader *loader, const struct directive *directive) {
+static bool make_room(struct loader *loader, const struct directive *directive) {
     struct config *config = loader->config;
     if (config->directive_count == CONFIG_DIRECTIVES_MAXIMUM) {
         config_error(loader->errors, directive, -1, "more than %d lines of lists, use fewer",
                 CONFIG_DIRECTIVES_MAXIMUM);
         loader->is_full = true;
-        return;
+        return false;
     }
-    if (config->directive_count == loader->directive_room) {
-        size_t room = loader->directive_room ? loader->directive_room * 2 : 32;
-        struct directive *grown = realloc(config->directives, room * sizeof *grown);
-        if (!grown) {
-            loader_no_memory(loader, directive);
-            return;
-        }
-        config->directives = grown;
-        loader->directive_room = room;
+    if (config->directive_count < loader->directive_room)
+        return true;
+    size_t room = loader->directive_room ? loader->directive_room * 2 : 32;
+    struct directive *grown = realloc(config->directives, room * sizeof *grown);
+    if (!grown) {
+        loader_no_memory(loader, directive);
+        return false;
     }
-    config->directives[config->directive_count++] = *directive;
+    config->directives = grown;
+    loader->directive_room = room;
+    return true;
+}
+
+static void append(struct loader *loader, const struct directive *directive) {
+    struct directive kept = *directive;
+    if (make_room(loader, directive) && keep_words(loader, &kept))
+        loader->config->directives[loader->config->directive_count++] = kept;
 }
 
 bool directive_is_first(struct loader *loader, const struct directive *first,
@@ -184,6 +197,14 @@ static void apply_timeout(struct loader *loader, const struct directive *directi
         loader->config->timeout_ms[id] = value;
 }
 
+// What is applied so outlives the line: it is pointed to from the config, or other lines are read meanwhile.
+static void apply_kept(struct loader *loader, const struct directive *directive,
+        void (*apply)(struct loader *loader, const struct directive *directive)) {
+    const struct directive *kept = directive_keep(loader, directive);
+    if (kept)
+        apply(loader, kept);
+}
+
 static void apply_list(struct loader *loader, const struct directive *directive) {
     const struct config_option *option = &option_table[directive->id];
     if (directive->word_count < option->words_minimum)
@@ -193,9 +214,9 @@ static void apply_list(struct loader *loader, const struct directive *directive)
         config_error(loader->errors, directive, (int)option->words_maximum, "too many words, write %s %s",
                 option->name, option->grammar);
     else if (directive->id == DIRECTIVE_include)
-        loader_include(loader, directive);
+        apply_kept(loader, directive, loader_include);
     else if (directive->id == DIRECTIVE_timeout)
-        apply_timeout(loader, directive);
+        apply_kept(loader, directive, apply_timeout);
     else
         append(loader, directive);
 }
@@ -203,13 +224,10 @@ static void apply_list(struct loader *loader, const struct directive *directive)
 void directive_apply_as(struct loader *loader, const struct directive *directive, enum directive_id id) {
     struct directive known = *directive;
     known.id = id;
-    const struct directive *kept = directive_keep(loader, &known);
-    if (!kept)
-        return;
     if (option_table[id].type == OPTION_LIST)
-        apply_list(loader, kept);
+        apply_list(loader, &known);
     else
-        apply_scalar(loader, kept);
+        apply_kept(loader, &known, apply_scalar);
 }
 
 void directive_apply(struct loader *loader, const struct directive *directive, const char *name) {

@@ -43,6 +43,8 @@ struct cache_reader {
     struct cache_reader *next;
     struct cache_reader **link;
     void *position; // where `offset` lies
+    unsigned char role;
+    bool linked; // among the object's readers; one of a whole object is not
     bool waiting;
 };
 
@@ -57,14 +59,14 @@ struct cache_query {
 };
 
 enum lookup {
-    LOOKUP_HIT,   // reader attached to a whole or arriving object that may be used as it is
+    LOOKUP_HIT,   // reader attached to a whole object that may be used as it is
     LOOKUP_STALE, // reader attached to a stored object that must be confirmed first; the caller fetches with
                   // cache_validators() through `fill`
-    LOOKUP_JOIN,  // reader attached to a fill whose head is not there yet; the head decides
+    LOOKUP_JOIN,  // reader attached to a fill that still runs; while its head is not there, the head decides
                   // (cache_reader_head)
     LOOKUP_MISS,  // reader attached to a new fill; the caller fetches through `fill`
     LOOKUP_PASS,  // this request is not for the store (method, range without a stored whole, no-store ...);
-                 // reader attached to a new stream; the caller fetches through `fill`
+                  // reader attached to a new stream; the caller fetches through `fill`
 };
 
 // Looks up, and attaches `reader`. `*fill` is set (owned by the caller, who ends it with finish or abandon)
@@ -138,7 +140,7 @@ struct cache_head {
     int minor_version;            // of the origin
     const struct http_head *head; // end-to-end fields as they came, order and repeats kept; without
                                   // Content-Length, Transfer-Encoding and Age
-    int64_t content_length; // the whole body's, -1 when not known yet
+    int64_t content_length;       // the whole body's, -1 when not known yet
     int64_t age_s; // current age at the lookup's or confirmation's `now_s` [RFC 9111 §4.2.3]; -1 for a stream
                    // or a first delivery without Age
     bool has_body;
@@ -168,7 +170,8 @@ void cache_invalidate(struct cache *cache, const struct cache_query *query);
 
 struct cache_stats {
     uint64_t objects;
-    uint64_t bytes; // of memory_bytes in use
+    uint64_t bytes;        // of memory_bytes in use
+    uint64_t stream_bytes; // besides: what streams hold for their readers, bounded by their windows
     uint64_t limit_bytes;
     uint64_t fills; // running
     uint64_t evictions;

@@ -19,10 +19,11 @@ struct body_decoder {
     uint64_t left;    // of the body (FRAMING_LENGTH) or of this chunk
     uint64_t content; // bytes of content given out so far
     int state;
-    unsigned line_bytes; // of the chunk or trailer line being read
-    char *trailers;      // heap, NULL until there are any: whole "Name: value\r\n" lines
-    size_t trailer_length;
-    const char *error; // a static sentence, set with BODY_BAD
+    unsigned line_bytes;   // of the chunk or trailer line being read
+    char *trailers;        // heap, NULL until there are any: whole "Name: value\r\n" lines
+    size_t trailer_length; // of what may be forwarded
+    size_t trailer_bytes;  // of the section so far, dropped lines too
+    const char *error;     // a static sentence, set with BODY_BAD
 };
 
 void body_decoder_init(struct body_decoder *decoder, const struct framing *framing);
@@ -36,11 +37,12 @@ enum body body_decode(struct body_decoder *decoder, struct view *input, struct v
 // BODY_BAD: it was cut short.
 enum body body_decode_close(struct body_decoder *decoder);
 
-// Bytes of content still to come when that is known (FRAMING_LENGTH), else -1.
+// Bytes of content still to come when that is known (FRAMING_LENGTH, FRAMING_NONE), else -1.
 int64_t body_left(const struct body_decoder *decoder);
 
 // The trailer fields that may be forwarded, as whole lines: none that frames, routes, authenticates or is
-// hop-by-hop [RFC 9110 §6.5.1]. Filtered when read; empty before BODY_END.
+// hop-by-hop, that is none of http/field.tbl [RFC 9110 §6.5.1]. Filtered when read; empty before BODY_END.
+// Field lines are held to the same rules as a head's.
 struct view body_trailers(const struct body_decoder *decoder);
 
 // Writes "SIZE\r\n" (hexadecimal) for a chunk of `size` > 0 bytes, to be followed by the content and "\r\n".

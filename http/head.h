@@ -38,10 +38,12 @@ struct http_field {
     struct view name;  // as sent
     struct view value; // without OWS at both ends; obs-text is kept
     enum field_id id;
-    bool hop; // hop-by-hop: by its name, or nominated by Connection [RFC 9110 §7.6.1]
+    bool hop; // hop-by-hop: by its name, or nominated by Connection [RFC 9110 §7.6.1]; the fields of
+              // field.tbl that are end to end cannot be nominated
 };
 
 #define HTTP_FIELDS_MAX 1024 // the largest `fields` limit a configuration may set
+#define HTTP_METHOD_BYTES 32 // a longer method is refused with 501
 
 struct http_limits {
     size_t head_bytes;   // start line and fields: 431 for a request, a bad gateway for a response
@@ -65,7 +67,7 @@ struct http_head {
 };
 
 struct http_error {
-    int status;      // what a client would be told: 400, 414, 431, 501, 505
+    int status;      // what a client would be told: 400, 414, 431, 501, 505; 502 for what a response did
     const char *why; // a static sentence
 };
 
@@ -73,13 +75,16 @@ struct http_error {
 // `head->fields` and `field_capacity` are set by the caller; everything else is written. PARSE_BAD fills
 // `error`. PARSE_MORE is never returned once `input` holds more than the limits allow. A caller that keeps
 // reading into one buffer may pass the length that was already seen without an end, to make repeated calls
-// linear: `seen`, 0 at first.
+// linear: `seen`, 0 at first. Such a call looks at whole new lines only; too many fields are then told at the
+// latest with the head's end or `head_bytes`. A request line may have a method, a target and a version of
+// their longest, no more: 414. Also refused: a Connection field with more than FIELD_NOMINATIONS_MAX options.
 enum parse http_parse_request(struct view input, size_t seen, const struct http_limits *limits,
         struct http_head *head, struct http_error *error);
 enum parse http_parse_response(struct view input, size_t seen, const struct http_limits *limits,
         struct http_head *head, struct http_error *error);
 
 enum field_id http_field_id(struct view name);
+enum method_id http_method_id(struct view name); // exactly: "get" is METHOD_OTHER
 
 // The first field with this id at or after index `from`; NULL when there is none.
 const struct http_field *http_field_find(const struct http_head *head, enum field_id id, unsigned from);

@@ -182,5 +182,35 @@ static void too_large(void) {
     end();
 }
 
-SUITE(admin_config_file, CASE(relative_in_name_order), CASE(errors_name_the_file), CASE(unreadable),
-        CASE(cycles), CASE(too_deep), CASE(too_many), CASE(too_large))
+// The example that is installed: as it is, and with every "#directive" line in force.
+static void example(void) {
+    char text[16384] = "";
+    size_t used = 0;
+    bool after_newline = true;
+    begin();
+    config_free(accepted("docs/weir.conf.example"));
+    FILE *in = fopen("docs/weir.conf.example", "r");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(in);
+    for (int byte = fgetc(in); byte != EOF && used < sizeof text - 1; byte = fgetc(in)) {
+        int next = fgetc(in);
+        ungetc(next, in);
+        if (!(byte == '#' && after_newline && next >= 'a' && next <= 'z'))
+            text[used++] = (char)byte;
+        after_newline = byte == '\n';
+    }
+    CU_ASSERT_TRUE(used < sizeof text - 1);
+    fclose(in);
+    struct config *config = accepted(make_file("example", text));
+    for (int id = 0; id < DIRECTIVE_COUNT; id++) { // nothing is left out of it
+        bool is_there = config->set_by[id] || id == DIRECTIVE_include || id == DIRECTIVE_timeout;
+        for (size_t i = 0; i < config->directive_count; i++)
+            is_there = is_there || (int)config->directives[i].id == id;
+        CU_ASSERT_TRUE(is_there);
+    }
+    CU_ASSERT_PTR_NOT_NULL(config->timeout_set_by[TIMEOUT_drain]);
+    config_free(config);
+    end();
+}
+
+SUITE(admin_config_file, CASE(example), CASE(relative_in_name_order), CASE(errors_name_the_file),
+        CASE(unreadable), CASE(cycles), CASE(too_deep), CASE(too_many), CASE(too_large))

@@ -1,0 +1,102 @@
+// A response, whole or arriving: a head that never changes once it is there, content in blocks, and those who
+// read. Counted: by its fill, its readers, the index, and by objects that share its content.
+#pragma once
+
+#include "cache/cache.h"
+#include "cache/eviction.h"
+#include "cache/index.h"
+#include "cache/stored_head.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define BLOCK_BYTES_MAXIMUM 65536
+#define BLOCK_BYTES_STREAM 16384
+#define BLOCK_INLINE_BYTES 16384 // a body of a known length up to this lies behind its head
+
+enum phase {
+    PHASE_PENDING,   // no head yet
+    PHASE_ARRIVING,  // head there
+    PHASE_WHOLE,     // complete, and nothing in it changes any more: read without a lock
+    PHASE_ENDED,     // complete, but a stream: what all have read is gone
+    PHASE_BROKEN,    // abandoned
+    PHASE_CONFIRMED, // a 304: `successor` is what its readers read
+};
+
+enum place { PLACE_NONE, PLACE_ARRIVING, PLACE_STORED };
+
+enum reader_role {
+    ROLE_OWN,     // the producer's: takes whatever comes
+    ROLE_JOINED,  // undecided until it has looked at the head
+    ROLE_HIT,     // decided by the lookup, but has not taken the head yet: can still go elsewhere
+    ROLE_READING, // has the head
+    ROLE_GONE,    // was told so; waits for its detach
+};
+
+struct block {
+    struct block *next;
+    uint64_t start; // of its first byte in the body
+    uint32_t size;  // room
+    uint32_t used;  // published
+    bool is_inline; // part of the head's allocation
+    bool is_stream; // counted as such
+    char *data;     // behind this struct
+};
+
+struct cache_object {
+    struct cache *cache;
+    _Atomic unsigned references;
+    _Atomic enum phase phase;
+    _Atomic bool doomed;       // purged while it arrives: is not to be stored
+    struct stored_head *head;  // set before PHASE_ARRIVING
+    struct cache_object *body; // who holds its content: itself, or another one that it keeps
+    uint64_t charged;          // for this struct, its head and its fill; in the budget
+    uint64_t charged_stream;   // the same for a stream
+
+    // by its shard's lock
+    struct cache_key key;
+    struct entry *entry; // NULL when in none
+    struct cache_object *sibling;
+    enum place place;
+    struct eviction_node node;
+
+    // by `lock`, until PHASE_WHOLE
+    pthread_mutex_t lock;
+    struct block *first, *last;
+    uint64_t length; // of the content published
+    uint64_t floor;  // a stream's slowest reader
+    bool streaming;  // is not to be stored: what all have read is freed
+    bool refused;    // so from its head on: joiners are told to go
+    struct cache_reader *readers;
+    struct cache_fill *fill; // while it runs
+    struct cache_object *successor;
+};
+
+struct cache_object *object_new(struct cache *cache, bool is_stream); // one reference
+static inline struct cache_object *object_get(struct cache_object *object) {
+    atomic_fetch_add_explicit(&object->references, 1, memory_order_relaxed);
+    return object;
+}
+void object_put(struct cache_object *object); // hold no lock
+
+static inline enum phase object_phase(struct cache_object *object) {
+    return atomic_load_explicit(&object->phase, memory_order_acquire);
+}
+// Counts `bytes` more for this object, given back when it is freed. Producer only.
+void object_charge(struct cache_object *object, uint64_t bytes, bool is_stream);
+
+// Attaches a detached reader at offset 0. The caller sees to it that the object is alive and holds its
+// beginning.
+void object_attach(struct cache_object *object, struct cache_reader *reader, enum reader_role role);
+
+// All below: the object's lock is held.
+void object_wake_readers(struct cache_object *object);
+void object_unlink_reader(struct cache_object *object, struct cache_reader *reader);
+unsigned object_count_readers(const struct cache_object *object); // who want what comes
+// After a reader of a stream went on or away: frees what all have passed, and wakes the producer when there
+// is enough room again.
+void object_reader_passed(struct cache_object *object);
+size_t object_room(const struct cache_object *object); // of a stream; 0 rather than little
+
+struct block *block_new(uint64_t start, size_t size, bool is_stream);
+uint64_t block_cost(const struct block *block);

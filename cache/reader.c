@@ -1,0 +1,213 @@
+// The consuming side of the façade.
+#include "admin/check.h"
+#include "cache/store.h"
+#include "cache/vary.h"
+
+// ---- the head ----
+
+// The fill was answered by a 304: on to the object that it confirmed. The lock of the old one is held, and is
+// released here.
+static void follow(struct cache_reader *reader) {
+    struct cache_object *from = reader->object;
+    object_unlink_reader(from, reader);
+    reader->object = object_get(from->successor);
+    pthread_mutex_unlock(&from->lock);
+    object_put(from);
+    CHECK(object_phase(reader->object) == PHASE_WHOLE);
+}
+
+// Whether a joiner may have this response: stored for everyone, its variant, and fresh enough for it. One
+// that was confirmed or generated while the request waited has satisfied the request's no-cache.
+static bool is_for(const struct stored_head *head, const struct cache_query *query, bool was_confirmed) {
+    struct cache_request request;
+    const char *reason;
+    if (!vary_matches(head->vary, head->selectors, query->head))
+        return false;
+    if (was_confirmed)
+        return true;
+    if (!policy_read_request(query->head, query->store_allowed, &request, &reason))
+        return false;
+    request.control.no_cache = false;
+    int64_t now_s =
+            query->now_s > head->freshness.response_at_s ? query->now_s : head->freshness.response_at_s;
+    return freshness_usable(&head->freshness, &request.control, now_s, &reason);
+}
+
+static enum reader_role decide(struct cache_object *object, enum reader_role role, bool is_refused,
+        bool is_broken, bool was_confirmed, const struct cache_query *query) {
+    if (role != ROLE_JOINED && role != ROLE_HIT)
+        return role;
+    if (is_broken)
+        return ROLE_GONE; // nothing was delivered yet, so it can still go on its own
+    if (role == ROLE_HIT)
+        return ROLE_READING;
+    return !is_refused && is_for(object->head, query, was_confirmed) ? ROLE_READING : ROLE_GONE;
+}
+
+static void set_role(struct cache_reader *reader, enum reader_role role) {
+    if (reader->role == role)
+        return;
+    struct cache_object *object = reader->object;
+    if (!reader->linked) {
+        reader->role = (unsigned char)role;
+        return;
+    }
+    pthread_mutex_lock(&object->lock);
+    reader->role = (unsigned char)role;
+    if (role == ROLE_GONE)
+        object_reader_passed(object);
+    pthread_mutex_unlock(&object->lock);
+}
+
+static int64_t content_length(struct cache_object *object) {
+    bool is_whole = object_phase(object) == PHASE_WHOLE;
+    return is_whole && object->head->has_body ? (int64_t)object->body->length : object->head->content_length;
+}
+
+static void fill_out(const struct cache_reader *reader, const struct cache_query *query,
+        bool is_first_delivery, struct cache_head *out) {
+    const struct stored_head *head = reader->object->head;
+    bool is_without_age = is_first_delivery && !head->freshness.has_age;
+    *out = (struct cache_head){.status = head->http.status,
+            .minor_version = head->http.minor_version,
+            .head = &head->http,
+            .content_length = content_length(reader->object),
+            .age_s = is_without_age ? -1 : freshness_age(&head->freshness, query->now_s),
+            .has_body = head->has_body};
+}
+
+enum read cache_reader_head(
+        struct cache_reader *reader, const struct cache_query *query, struct cache_head *out) {
+    struct cache_object *object = reader->object;
+    CHECK(object);
+    bool was_confirmed = false, is_refused = false;
+    if (object_phase(object) != PHASE_WHOLE) {
+        pthread_mutex_lock(&object->lock);
+        if (object_phase(object) == PHASE_PENDING) {
+            reader->waiting = true;
+            pthread_mutex_unlock(&object->lock);
+            return READ_WAIT;
+        }
+        was_confirmed = object_phase(object) == PHASE_CONFIRMED;
+        is_refused = object->refused;
+        if (was_confirmed)
+            follow(reader);
+        else
+            pthread_mutex_unlock(&object->lock);
+        object = reader->object;
+    }
+    enum reader_role role = (enum reader_role)reader->role;
+    bool is_broken = object_phase(object) == PHASE_BROKEN;
+    set_role(reader, decide(object, role, is_refused, is_broken, was_confirmed, query));
+    if (reader->role == ROLE_GONE)
+        return READ_GONE;
+    if (is_broken && !object->head)
+        return READ_BROKEN;
+    fill_out(reader, query, role == ROLE_OWN && !was_confirmed, out);
+    return READ_READY;
+}
+
+// ---- the content ----
+
+// Goes on to the block that holds the byte at `offset`, or ends there.
+static struct block *settle(struct block *block, uint64_t offset) {
+    while (block && block->next && offset >= block->start + block->used)
+        block = block->next;
+    return block;
+}
+
+static int collect(
+        struct cache_reader *reader, const struct cache_object *body, struct iovec *pieces, int count) {
+    struct block *block = settle(reader->position ? reader->position : body->first, reader->offset);
+    reader->position = block;
+    int used = 0;
+    for (uint64_t at = reader->offset; block && used < count; block = block->next) {
+        uint64_t skip = at - block->start;
+        if (skip >= block->used)
+            break;
+        pieces[used++] = (struct iovec){block->data + skip, block->used - skip};
+        at = block->start + block->used;
+    }
+    return used;
+}
+
+static enum read peek_arriving(struct cache_reader *reader, struct cache_object *object, struct iovec *pieces,
+        int count, int *used) {
+    switch (object_phase(object)) {
+    case PHASE_PENDING:
+    case PHASE_ARRIVING:
+    case PHASE_CONFIRMED:
+        *used = collect(reader, object, pieces, count);
+        if (*used)
+            return READ_READY;
+        reader->waiting = true;
+        return READ_WAIT;
+    case PHASE_WHOLE:
+    case PHASE_ENDED:
+        *used = collect(reader, object, pieces, count);
+        return *used ? READ_READY : READ_END;
+    case PHASE_BROKEN:
+        *used = collect(reader, object, pieces, count);
+        return *used ? READ_READY : READ_BROKEN;
+    }
+    UNREACHABLE("a phase");
+}
+
+enum read cache_reader_peek(struct cache_reader *reader, struct iovec *pieces, int count, int *used) {
+    struct cache_object *object = reader->object;
+    CHECK(object && reader->role != ROLE_GONE && count > 0);
+    if (object_phase(object) == PHASE_WHOLE) {
+        *used = collect(reader, object->body, pieces, count);
+        return *used ? READ_READY : READ_END;
+    }
+    pthread_mutex_lock(&object->lock);
+    CHECK(object_phase(object) != PHASE_CONFIRMED); // the head comes first
+    enum read read = peek_arriving(reader, object, pieces, count, used);
+    pthread_mutex_unlock(&object->lock);
+    return read;
+}
+
+static void move(struct cache_reader *reader, const struct cache_object *body, uint64_t bytes) {
+    CHECK(bytes <= body->length - reader->offset);
+    reader->offset += bytes;
+    reader->position = settle(reader->position ? reader->position : body->first, reader->offset);
+}
+
+void cache_reader_advance(struct cache_reader *reader, uint64_t bytes) {
+    struct cache_object *object = reader->object;
+    CHECK(object);
+    if (object_phase(object) == PHASE_WHOLE) {
+        move(reader, object->body, bytes);
+        return;
+    }
+    pthread_mutex_lock(&object->lock);
+    bool was_slowest = reader->offset <= object->floor;
+    move(reader, object, bytes);
+    if (was_slowest)
+        object_reader_passed(object);
+    pthread_mutex_unlock(&object->lock);
+}
+
+bool cache_reader_seek(struct cache_reader *reader, uint64_t offset) {
+    struct cache_object *object = reader->object;
+    CHECK(object);
+    if (object_phase(object) != PHASE_WHOLE || offset > object->body->length)
+        return false;
+    reader->offset = offset;
+    reader->position = settle(object->body->first, offset);
+    return true;
+}
+
+void cache_reader_detach(struct cache_reader *reader) {
+    struct cache_object *object = reader->object;
+    if (!object)
+        return;
+    if (reader->linked) {
+        pthread_mutex_lock(&object->lock);
+        object_unlink_reader(object, reader);
+        object_reader_passed(object);
+        pthread_mutex_unlock(&object->lock);
+    }
+    *reader = (struct cache_reader){.wake = reader->wake};
+    object_put(object);
+}

@@ -1,0 +1,154 @@
+#include "cache/store.h"
+
+#include "admin/check.h"
+
+#include <stdlib.h>
+
+// ---- memory ----
+
+void *memory_new(size_t bytes) {
+    void *memory = malloc(bytes);
+    CHECK(memory);
+    return memory;
+}
+
+void budget_charge(struct cache *cache, uint64_t bytes) {
+    atomic_fetch_add_explicit(&cache->budget.used, bytes, memory_order_relaxed);
+}
+
+void budget_give(struct cache *cache, uint64_t bytes) {
+    uint64_t before = atomic_fetch_sub_explicit(&cache->budget.used, bytes, memory_order_relaxed);
+    CHECK(before >= bytes);
+}
+
+static struct cache_object *object_of(struct eviction_node *node) {
+    return (struct cache_object *)((char *)node - offsetof(struct cache_object, node));
+}
+
+// An object that somebody reads stays in memory until it is released: evicting it would free nothing.
+static bool claim(struct eviction_node *node) {
+    struct cache_object *object = object_of(node);
+    if (atomic_load_explicit(&object->references, memory_order_relaxed) > 1)
+        return false;
+    object_get(object);
+    return true;
+}
+
+static bool evict_one(struct cache *cache) {
+    struct eviction_node *node = eviction_victim(&cache->eviction, claim);
+    if (!node)
+        return false;
+    if (store_drop(cache, object_of(node)))
+        atomic_fetch_add_explicit(&cache->evictions, 1, memory_order_relaxed);
+    object_put(object_of(node));
+    return true;
+}
+
+static bool is_over(struct cache *cache) {
+    return atomic_load_explicit(&cache->budget.used, memory_order_relaxed) >
+           atomic_load_explicit(&cache->budget.limit, memory_order_relaxed);
+}
+
+void budget_settle(struct cache *cache) {
+    while (is_over(cache) && evict_one(cache))
+        continue;
+}
+
+bool budget_take(struct cache *cache, uint64_t bytes) {
+    budget_charge(cache, bytes);
+    budget_settle(cache);
+    if (!is_over(cache))
+        return true;
+    budget_give(cache, bytes);
+    return false;
+}
+
+// ---- what stands in the index ----
+
+static struct cache_object **list_of(struct entry *entry, enum place place) {
+    return place == PLACE_STORED ? &entry->stored : &entry->arriving;
+}
+
+void store_unlink(struct cache *cache, struct cache_object *object, struct cache_object **dropped) {
+    if (object->place == PLACE_NONE)
+        return;
+    struct cache_object **link = list_of(object->entry, object->place);
+    while (*link != object)
+        link = &(*link)->sibling;
+    *link = object->sibling;
+    object->sibling = NULL;
+    if (object->place == PLACE_STORED) {
+        eviction_remove(&cache->eviction, &object->node);
+        atomic_fetch_sub_explicit(&cache->objects, 1, memory_order_relaxed);
+        object->sibling = *dropped;
+        *dropped = object;
+    }
+    object->place = PLACE_NONE;
+    object->entry = NULL;
+}
+
+void store_put_dropped(struct cache_object *dropped) {
+    for (struct cache_object *next; dropped; dropped = next) {
+        next = dropped->sibling;
+        dropped->sibling = NULL;
+        object_put(dropped);
+    }
+}
+
+void store_release(struct cache *cache, struct shard *shard, struct entry *entry) {
+    budget_give(cache, index_release(shard, entry));
+}
+
+bool store_drop(struct cache *cache, struct cache_object *object) {
+    struct cache_object *dropped = NULL;
+    struct shard *shard = index_shard(&cache->index, object->key);
+    pthread_mutex_lock(&shard->lock);
+    if (object->place == PLACE_STORED) {
+        struct entry *entry = object->entry;
+        store_unlink(cache, object, &dropped);
+        store_release(cache, shard, entry);
+    }
+    pthread_mutex_unlock(&shard->lock);
+    store_put_dropped(dropped);
+    return dropped != NULL;
+}
+
+static bool is_same_variant(const struct stored_head *a, const struct stored_head *b) {
+    return view_equal(a->vary, b->vary) && view_equal(a->selectors, b->selectors);
+}
+
+static bool is_outdated(const struct entry *entry, const struct stored_head *head) {
+    for (struct cache_object *stored = entry->stored; stored; stored = stored->sibling)
+        if (is_same_variant(stored->head, head) &&
+                stored->head->freshness.response_at_s > head->freshness.response_at_s)
+            return true;
+    return false;
+}
+
+// The same variant, and all of another Vary: the origin has changed its mind.
+static void drop_replaced(struct cache *cache, struct entry *entry, const struct stored_head *head,
+        struct cache_object **dropped) {
+    unsigned kept = 0;
+    for (struct cache_object *stored = entry->stored, *next; stored; stored = next) {
+        next = stored->sibling;
+        if (!view_equal(stored->head->vary, head->vary) || is_same_variant(stored->head, head) ||
+                ++kept >= INDEX_VARIANTS_MAX)
+            store_unlink(cache, stored, dropped);
+    }
+}
+
+bool store_insert(struct cache *cache, struct entry *entry, struct cache_object *object,
+        struct cache_object **dropped) {
+    CHECK(object->place == PLACE_NONE);
+    if (is_outdated(entry, object->head))
+        return false;
+    drop_replaced(cache, entry, object->head, dropped);
+    object->entry = entry;
+    object->place = PLACE_STORED;
+    object->sibling = entry->stored;
+    entry->stored = object_get(object);
+    object->node.fingerprint = object->key.low;
+    eviction_add(&cache->eviction, &object->node);
+    atomic_fetch_add_explicit(&cache->objects, 1, memory_order_relaxed);
+    return true;
+}

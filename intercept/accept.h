@@ -1,0 +1,11 @@
+// Takes connections from the listening sockets, within the limits.
+#pragma once
+
+#include "intercept/worker.h"
+
+void accept_ready(struct watch *watch, int events); // a listener's watch
+void accept_pause(struct worker *worker);           // stops listening for a moment: nothing more can be taken
+void accept_resume(struct worker *worker);
+
+// A client left: its place is free for another.
+void accept_release(struct worker *worker, const struct address *client);

@@ -1,0 +1,321 @@
+#include "intercept/access_line.h"
+
+#include "admin/check.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+// Each peer's word has its share of the line; together with what is ours they fit.
+#define URL_BYTES 8192
+#define REFERER_BYTES 3072
+#define USER_AGENT_BYTES 1024
+#define RULE_BYTES 512
+#define CONTENT_TYPE_BYTES 256
+#define METHOD_BYTES 64
+#define OWN_BYTES 1536 // numbers, addresses, times, names of fields
+_Static_assert(URL_BYTES + REFERER_BYTES + USER_AGENT_BYTES + RULE_BYTES + CONTENT_TYPE_BYTES + METHOD_BYTES +
+                               OWN_BYTES <=
+                       ACCESS_LINE_BYTES,
+        "the shares are more than a line");
+
+#define CUT "..."
+#define CUT_BYTES 3
+#define PIECE_BYTES 8 // the longest escaped character: \u0000, or four bytes of UTF-8
+
+struct line {
+    char *bytes;
+    size_t used;
+};
+
+enum escape {
+    ESCAPE_QUOTED, // between quotes: \xNN
+    ESCAPE_WORD,   // a column between blanks: blanks too
+    ESCAPE_JSON,
+};
+
+static const char *const format_names[ACCESS_FORMAT_COUNT] = {"common", "combined", "squid", "json"};
+
+const char *access_format_name(enum access_format format) {
+    return format_names[format];
+}
+
+bool access_format_find(const char *word, enum access_format *format) {
+    for (int i = 0; i < ACCESS_FORMAT_COUNT; i++)
+        if (view_equal_fold(view_of(word), view_of(format_names[i]))) {
+            *format = (enum access_format)i;
+            return true;
+        }
+    return false;
+}
+
+// ---- writing ----
+
+static void put(struct line *line, const char *text, size_t length) {
+    CHECK(length <= ACCESS_LINE_BYTES - line->used);
+    memcpy(line->bytes + line->used, text, length);
+    line->used += length;
+}
+
+static void put_text(struct line *line, const char *text) {
+    put(line, text, strlen(text));
+}
+
+static void put_format(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put_format(struct line *line, const char *format, ...) {
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    CHECK(length >= 0 && (size_t)length < sizeof text);
+    put(line, text, (size_t)length);
+}
+
+// The length of the UTF-8 character at the start of `text`; 0 when there is none [RFC 3629 §4].
+static size_t utf8_length(struct view text) {
+    const unsigned char *byte = (const unsigned char *)text.data;
+    size_t length = byte[0] < 0x80 ? 1 : byte[0] < 0xc2 ? 0 : byte[0] < 0xe0 ? 2 : byte[0] < 0xf0 ? 3 : 4;
+    if (length == 0 || byte[0] > 0xf4 || length > text.length)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((byte[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (byte[0] == 0xe0 && byte[1] < 0xa0) || (byte[0] == 0xf0 && byte[1] < 0x90);
+    bool outside = (byte[0] == 0xed && byte[1] > 0x9f) || (byte[0] == 0xf4 && byte[1] > 0x8f);
+    return overlong || outside ? 0 : length;
+}
+
+static bool is_plain(unsigned char byte, enum escape escape) {
+    if (byte <= 0x20)
+        return byte == ' ' && escape != ESCAPE_WORD;
+    return byte != '"' && byte != '\\' && byte != 0x7f;
+}
+
+// Writes what stands for the character at the start of `text` and tells how many bytes of it that was.
+static size_t escape_one(struct view text, enum escape escape, char piece[PIECE_BYTES], size_t *length) {
+    unsigned char byte = (unsigned char)text.data[0];
+    size_t taken = utf8_length(text);
+    bool control = taken == 2 && byte == 0xc2 && (unsigned char)text.data[1] < 0xa0; // C1
+    if ((taken == 1 && is_plain(byte, escape)) || (taken > 1 && !control)) {
+        memcpy(piece, text.data, taken);
+        *length = taken;
+        return taken;
+    }
+    if (escape == ESCAPE_JSON && (byte == '"' || byte == '\\'))
+        *length = (size_t)snprintf(piece, PIECE_BYTES, "\\%c", byte);
+    else
+        *length = (size_t)snprintf(piece, PIECE_BYTES, escape == ESCAPE_JSON ? "\\u%04x" : "\\x%02x", byte);
+    return 1;
+}
+
+// Escapes `text` into at most `share` bytes; false, with a mark at the end, when there was more.
+static bool put_escaped(struct line *line, struct view text, enum escape escape, size_t *share) {
+    while (text.length) {
+        char piece[PIECE_BYTES];
+        size_t length, taken = escape_one(text, escape, piece, &length);
+        if (length + CUT_BYTES > *share) {
+            put(line, CUT, CUT_BYTES);
+            *share = 0;
+            return false;
+        }
+        put(line, piece, length);
+        *share -= length;
+        text = view_skip(text, taken);
+    }
+    return true;
+}
+
+static void put_value(struct line *line, struct view text, enum escape escape, size_t share) {
+    if (text.length == 0 && escape != ESCAPE_JSON)
+        put_text(line, "-");
+    else
+        put_escaped(line, text, escape, &share);
+}
+
+// ---- parts of an entry ----
+
+static struct view method_of(const struct access_entry *entry) {
+    if (entry->method.length)
+        return entry->method;
+    return entry->result == RESULT_TUNNEL ? VIEW("TUNNEL") : VIEW("-");
+}
+
+// The destination as it stands in a URL: without port 80.
+static struct view destination_host(const struct access_entry *entry, char out[static ADDRESS_TEXT_BYTES]) {
+    if (entry->destination.port == 0)
+        return VIEW("-");
+    struct view text = view_of(endpoint_print(&entry->destination, out));
+    return entry->destination.port == 80 ? view_take(text, text.length - 3) : text;
+}
+
+static void put_request_url(struct line *line, const struct access_entry *entry, enum escape escape) {
+    char text[ADDRESS_TEXT_BYTES];
+    size_t share = URL_BYTES;
+    struct view target = entry->target;
+    if (target.length && target.data[0] != '/') { // absolute, authority or "*"
+        put_escaped(line, target, escape, &share);
+        return;
+    }
+    struct view scheme = entry->scheme.length ? entry->scheme : VIEW("http");
+    struct view host = entry->host.length ? entry->host : destination_host(entry, text);
+    if (put_escaped(line, scheme, escape, &share) && put_escaped(line, VIEW("://"), escape, &share) &&
+            put_escaped(line, host, escape, &share))
+        put_escaped(line, target, escape, &share);
+}
+
+static void put_url(struct line *line, const struct access_entry *entry, enum escape escape) {
+    char text[ADDRESS_TEXT_BYTES];
+    if (entry->method.length)
+        put_request_url(line, entry, escape);
+    else if (entry->host.length)
+        put_value(line, entry->host, escape, URL_BYTES);
+    else
+        put_text(line, entry->destination.port ? endpoint_print(&entry->destination, text) : "-");
+}
+
+static void put_client(struct line *line, const struct access_entry *entry) {
+    char text[ADDRESS_TEXT_BYTES];
+    put_text(line, address_print(&entry->client.address, text));
+}
+
+// Local time, kept for the second it belongs to: localtime_r takes a lock of the whole process.
+static const char *clf_time(int64_t at_ms) {
+    static _Thread_local time_t second = -1;
+    static _Thread_local char text[40];
+    time_t now = (time_t)(at_ms / 1000);
+    if (now != second) {
+        struct tm parts;
+        localtime_r(&now, &parts);
+        strftime(text, sizeof text, "%d/%b/%Y:%H:%M:%S %z", &parts);
+        second = now;
+    }
+    return text;
+}
+
+// ---- formats ----
+
+static void put_common(struct line *line, const struct access_entry *entry) {
+    put_client(line, entry);
+    put_format(line, " - - [%s] \"", clf_time(entry->began_at_ms));
+    put_value(line, method_of(entry), ESCAPE_QUOTED, METHOD_BYTES);
+    put_text(line, " ");
+    put_url(line, entry, ESCAPE_QUOTED);
+    if (entry->method.length)
+        put_format(line, " HTTP/1.%d", entry->minor_version);
+    put_format(line, "\" %03d ", entry->status);
+    if (entry->body_bytes)
+        put_format(line, "%" PRIu64, entry->body_bytes);
+    else
+        put_text(line, "-");
+}
+
+static void put_combined(struct line *line, const struct access_entry *entry) {
+    put_common(line, entry);
+    put_text(line, " \"");
+    put_value(line, entry->referer, ESCAPE_QUOTED, REFERER_BYTES);
+    put_text(line, "\" \"");
+    put_value(line, entry->user_agent, ESCAPE_QUOTED, USER_AGENT_BYTES);
+    put_text(line, "\"");
+}
+
+// Squid's words, which its log analysers know.
+static const char *squid_word(enum result result) {
+    static const char *const words[RESULT_COUNT] = {
+            [RESULT_HIT] = "TCP_MEM_HIT",
+            [RESULT_REVALIDATED] = "TCP_REFRESH_UNMODIFIED",
+            [RESULT_JOINED] = "TCP_CF_HIT",
+            [RESULT_MISS] = "TCP_MISS",
+            [RESULT_PASS] = "TCP_MISS",
+            [RESULT_TUNNEL] = "TCP_TUNNEL",
+            [RESULT_DENIED] = "TCP_DENIED",
+            [RESULT_BLOCKED] = "TCP_DENIED",
+            [RESULT_BAD] = "NONE_NONE",
+            [RESULT_LOOP] = "TCP_DENIED",
+            [RESULT_ERROR] = "TCP_MISS",
+            [RESULT_ABORTED] = "TCP_MISS_ABORTED",
+    };
+    return words[result] ? words[result] : "NONE_NONE";
+}
+
+static void put_squid(struct line *line, const struct access_entry *entry) {
+    char text[ADDRESS_TEXT_BYTES];
+    struct view type = view_take(entry->content_type, view_find(entry->content_type, ';'));
+    put_format(line, "%" PRId64 ".%03d %6" PRId64 " ", entry->began_at_ms / 1000,
+            (int)(entry->began_at_ms % 1000), entry->duration_ms);
+    put_client(line, entry);
+    put_format(line, " %s/%03d %" PRIu64 " ", squid_word(entry->result), entry->status, entry->bytes_out);
+    put_value(line, method_of(entry), ESCAPE_WORD, METHOD_BYTES);
+    put_text(line, " ");
+    put_url(line, entry, ESCAPE_WORD);
+    if (entry->contacted)
+        put_format(line, " - HIER_DIRECT/%s ", address_print(&entry->destination.address, text));
+    else
+        put_text(line, " - HIER_NONE/- ");
+    put_value(line, view_trim(type), ESCAPE_WORD, CONTENT_TYPE_BYTES);
+}
+
+static void put_json_time(struct line *line, int64_t at_ms) {
+    time_t second = (time_t)(at_ms / 1000);
+    struct tm parts;
+    char text[40];
+    gmtime_r(&second, &parts);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+    put_format(line, "{\"time\":\"%s.%03dZ\"", text, (int)(at_ms % 1000));
+}
+
+static void put_json_string(struct line *line, const char *name, struct view value, size_t share) {
+    put_format(line, ",\"%s\":\"", name);
+    put_value(line, value, ESCAPE_JSON, share);
+    put_text(line, "\"");
+}
+
+static void put_json(struct line *line, const struct access_entry *entry) {
+    char text[ADDRESS_TEXT_BYTES];
+    bool has_destination = entry->destination.port != 0;
+    put_json_time(line, entry->began_at_ms);
+    put_format(line, ",\"client\":\"%s\",\"client_port\":%u", address_print(&entry->client.address, text),
+            entry->client.port);
+    put_format(line, ",\"destination\":\"%s\"",
+            has_destination ? endpoint_print(&entry->destination, text) : "");
+    put_json_string(line, "method", method_of(entry), METHOD_BYTES);
+    put_text(line, ",\"url\":\"");
+    put_url(line, entry, ESCAPE_JSON);
+    put_format(line,
+            "\",\"status\":%d,\"bytes\":%" PRIu64 ",\"body_bytes\":%" PRIu64 ",\"bytes_in\":%" PRIu64
+            ",\"duration_ms\":%" PRId64 ",\"result\":\"%s\",\"reason\":\"%s\"",
+            entry->status, entry->bytes_out, entry->body_bytes, entry->bytes_in, entry->duration_ms,
+            result_word(entry->result), entry->reason ? entry->reason : "");
+    put_json_string(line, "rule", entry->rule, RULE_BYTES);
+    put_format(line, ",\"upstream\":%s", entry->contacted ? "true" : "false");
+    put_json_string(line, "referer", entry->referer, REFERER_BYTES);
+    put_json_string(line, "user_agent", entry->user_agent, USER_AGENT_BYTES);
+    put_json_string(line, "content_type", entry->content_type, CONTENT_TYPE_BYTES);
+    put_text(line, "}");
+}
+
+size_t access_line_format(
+        enum access_format format, const struct access_entry *entry, char out[static ACCESS_LINE_BYTES]) {
+    static void (*const writers[ACCESS_FORMAT_COUNT])(
+            struct line * line, const struct access_entry *entry) = {
+            [ACCESS_COMMON] = put_common,
+            [ACCESS_COMBINED] = put_combined,
+            [ACCESS_SQUID] = put_squid,
+            [ACCESS_JSON] = put_json,
+    };
+    struct line line = {.bytes = out};
+    writers[format](&line, entry);
+    put_text(&line, "\n");
+    return line.used;
+}
+
+const char *result_word(enum result result) {
+    static const char *const words[RESULT_COUNT] = {
+#define RESULT(id, word, meaning) [RESULT_##id] = word,
+#include "intercept/result.tbl"
+    };
+    CHECK((unsigned)result < RESULT_COUNT);
+    return words[result];
+}

@@ -1,0 +1,22 @@
+// The running daemon, seen from its threads.
+#pragma once
+
+#include "admin/counter.h"
+#include "cache/cache.h"
+#include "intercept/listen.h"
+#include "intercept/netlink.h"
+#include "intercept/settings.h"
+
+// Shared by all workers; outlives them.
+struct daemon {
+    struct cache *cache;
+    struct own_addresses *own;
+    struct listen_set listen;
+    _Atomic bool draining;
+    _Atomic unsigned sessions;  // client connections open, all workers
+    _Atomic unsigned upstreams; // connections to origins, all workers
+    unsigned worker_count;
+    struct worker **workers;
+};
+
+// ---- intercept/worker.h is what a worker offers the daemon ----

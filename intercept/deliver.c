@@ -1,0 +1,416 @@
+// step deliver: writes the response to the client.
+#include "admin/check.h"
+#include "http/compose.h"
+#include "http/date.h"
+#include "http/range.h"
+#include "intercept/fetch.h"
+#include "intercept/request.h"
+#include "intercept/worker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#define PIECES 8
+#define SEND_BYTES (256 * 1024) // offered to the kernel at once
+#define OWN_FIELDS_BYTES 1024   // what weir adds to a head, at the most
+
+// ---- the head ----
+
+// What kind of answer it becomes, the request's conditions and range being held against what the store has.
+enum answer { ANSWER_WHOLE, ANSWER_NOT_MODIFIED, ANSWER_FAILED, ANSWER_RANGE, ANSWER_UNSATISFIABLE };
+
+static bool is_from_store(const struct request *request) {
+    return request->lookup == LOOKUP_HIT || request->lookup == LOOKUP_JOIN || request->lookup == LOOKUP_STALE;
+}
+
+static enum answer choose_range(struct session *session, uint64_t *first, uint64_t *last) {
+    struct request *request = session->request;
+    const struct http_field *field = http_field_find(&request->head, FIELD_RANGE, 0);
+    int64_t now_s = loop_wall_ms(session->worker->loop) / 1000;
+    if (!field || request->head.method_id != METHOD_GET || request->stored.content_length < 0 ||
+            !condition_range_applies(&request->head, request->stored.head, now_s))
+        return ANSWER_WHOLE;
+    switch (range_parse(field->value, (uint64_t)request->stored.content_length, first, last)) {
+    case RANGE_NONE:
+        return ANSWER_WHOLE;
+    case RANGE_ONE:
+        return ANSWER_RANGE;
+    case RANGE_UNSATISFIABLE:
+        return ANSWER_UNSATISFIABLE;
+    }
+    UNREACHABLE("range");
+}
+
+static enum answer choose(struct session *session, uint64_t *first, uint64_t *last) {
+    struct request *request = session->request;
+    if (!is_from_store(request) || request->stored.status != 200)
+        return ANSWER_WHOLE;
+    switch (condition_evaluate(
+            &request->head, request->stored.head, loop_wall_ms(session->worker->loop) / 1000)) {
+    case CONDITION_NOT_MODIFIED:
+        return ANSWER_NOT_MODIFIED;
+    case CONDITION_FAILED:
+        return ANSWER_FAILED;
+    case CONDITION_NONE:
+        break;
+    }
+    return choose_range(session, first, last);
+}
+
+// A 304 tells what may have changed of the stored response, not what describes its content [RFC 9110
+// §15.4.5].
+static bool describes_content(enum field_id id) {
+    return id == FIELD_CONTENT_TYPE || id == FIELD_CONTENT_ENCODING || id == FIELD_CONTENT_LANGUAGE ||
+           id == FIELD_CONTENT_RANGE;
+}
+
+static void compose_fields(struct composer *out, const struct request *request, enum answer answer) {
+    const struct http_head *head = request->stored.head;
+    for (unsigned i = 0; i < head->field_count; i++) {
+        const struct http_field *field = &head->fields[i];
+        if (field->hop || field->id == FIELD_CONTENT_LENGTH || field->id == FIELD_AGE)
+            continue;
+        if (answer != ANSWER_WHOLE && answer != ANSWER_RANGE && describes_content(field->id))
+            continue;
+        compose_field(out, field->name, field->value);
+    }
+}
+
+// [RFC 9211 §2]: a hit is what was answered without going forward.
+static const char *cache_status(const struct request *request) {
+    switch (request->result) {
+    case RESULT_HIT:
+        return "hit";
+    case RESULT_JOINED:
+        return "fwd=miss; collapsed";
+    case RESULT_REVALIDATED:
+        return "fwd=stale; fwd-status=304";
+    case RESULT_MISS:
+        return request->lookup == LOOKUP_STALE ? "fwd=stale; stored" : "fwd=miss; stored";
+    case RESULT_PASS:
+    case RESULT_TUNNEL:
+    case RESULT_DENIED:
+    case RESULT_BLOCKED:
+    case RESULT_BAD:
+    case RESULT_LOOP:
+    case RESULT_ERROR:
+    case RESULT_ABORTED:
+    case RESULT_COUNT:
+        break;
+    }
+    return request->lookup == LOOKUP_PASS ? "fwd=bypass" : "fwd=miss";
+}
+
+static void set_result(struct request *request) {
+    request->reason = request->lookup_reason;
+    switch (request->lookup) {
+    case LOOKUP_HIT:
+        request->result = RESULT_HIT;
+        return;
+    case LOOKUP_JOIN:
+        request->result = RESULT_JOINED;
+        return;
+    case LOOKUP_STALE:
+    case LOOKUP_MISS:
+        if (request->fill_kind == FILL_NOT_MODIFIED)
+            request->result = RESULT_REVALIDATED;
+        else
+            request->result = request->fill_kind == FILL_STORE ? RESULT_MISS : RESULT_PASS;
+        return;
+    case LOOKUP_PASS:
+        request->result = RESULT_PASS;
+        return;
+    }
+    UNREACHABLE("lookup");
+}
+
+// How the client learns where the content ends.
+static void choose_framing(struct session *session, enum answer answer, int64_t *length) {
+    struct request *request = session->request;
+    const struct cache_head *stored = &request->stored;
+    *length = stored->content_length;
+    request->no_content = !stored->has_body || request->head.method_id == METHOD_HEAD ||
+                          answer == ANSWER_NOT_MODIFIED || answer == ANSWER_FAILED ||
+                          answer == ANSWER_UNSATISFIABLE;
+    if (answer == ANSWER_FAILED || answer == ANSWER_UNSATISFIABLE)
+        *length = 0;
+    if (answer == ANSWER_NOT_MODIFIED)
+        *length = -1;
+    if (request->no_content || *length >= 0)
+        return;
+    if (request->head.minor_version == 1)
+        request->chunked = true;
+    else
+        session->closing = true;
+}
+
+static void compose_framing(struct composer *out, struct session *session, int64_t length) {
+    struct request *request = session->request;
+    if (length >= 0)
+        compose_format(out, "Content-Length: %lld\r\n", (long long)length);
+    else if (request->chunked)
+        compose_text(out, "Transfer-Encoding: chunked\r\n");
+    if (!request->body_done || session->worker->draining)
+        session->closing = true; // the response comes before the request is over
+    if (session->closing)
+        compose_text(out, "Connection: close\r\n");
+    else if (request->head.minor_version == 0)
+        compose_text(out, "Connection: keep-alive\r\n");
+}
+
+static void compose_own_fields(struct composer *out, struct session *session) {
+    struct request *request = session->request;
+    const struct cache_head *stored = &request->stored;
+    char date[DATE_BYTES];
+    if (stored->age_s >= 0)
+        compose_format(out, "Age: %lld\r\n", (long long)stored->age_s);
+    if (!http_field_find(stored->head, FIELD_DATE, 0)) // [RFC 9110 §6.6.1]
+        compose_format(out, "Date: %s\r\n", date_print(loop_wall_ms(session->worker->loop) / 1000, date));
+    compose_format(out, "Via: 1.%d %s\r\n", stored->minor_version, session->settings->via_name);
+    compose_format(out, "Cache-Status: weir; %s\r\n", cache_status(request));
+}
+
+static int status_of(const struct request *request, enum answer answer) {
+    switch (answer) {
+    case ANSWER_WHOLE:
+        return request->stored.status;
+    case ANSWER_NOT_MODIFIED:
+        return 304;
+    case ANSWER_FAILED:
+        return 412;
+    case ANSWER_RANGE:
+        return 206;
+    case ANSWER_UNSATISFIABLE:
+        return 416;
+    }
+    UNREACHABLE("answer");
+}
+
+static size_t head_bytes(const struct http_head *head) {
+    size_t bytes = OWN_FIELDS_BYTES + head->reason.length;
+    for (unsigned i = 0; i < head->field_count; i++)
+        bytes += head->fields[i].name.length + head->fields[i].value.length + 4;
+    return bytes;
+}
+
+// False without memory.
+static bool compose_head(struct session *session, enum answer answer, uint64_t first, uint64_t last) {
+    struct request *request = session->request;
+    size_t room = head_bytes(request->stored.head);
+    int64_t length;
+    if (buffer_reserve(&session->out, room, SESSION_OUT_BYTES + room) < room)
+        return false;
+    struct composer out;
+    compose_init(&out, session->out.data + session->out.end, room);
+    request->status = status_of(request, answer);
+    compose_status_line(
+            &out, request->status, answer == ANSWER_WHOLE ? request->stored.head->reason : VIEW(""));
+    compose_fields(&out, request, answer);
+    choose_framing(session, answer, &length);
+    long long size = (long long)request->stored.content_length;
+    if (answer == ANSWER_RANGE) {
+        compose_format(&out, "Content-Range: bytes %llu-%llu/%lld\r\n", (unsigned long long)first,
+                (unsigned long long)last, size);
+        length = (int64_t)(last - first + 1);
+        request->ranged = true;
+        request->range_left = last - first + 1;
+    } else if (answer == ANSWER_UNSATISFIABLE) {
+        compose_format(&out, "Content-Range: bytes */%lld\r\n", size);
+    }
+    compose_own_fields(&out, session);
+    compose_framing(&out, session, length);
+    compose_end(&out);
+    CHECK(!out.overflow);
+    session->out.end += out.length;
+    request->answered = true;
+    request->expects_continue = false;
+    return true;
+}
+
+static enum run begin(struct session *session) {
+    struct request *request = session->request;
+    uint64_t first = 0, last = 0;
+    set_result(request);
+    enum answer answer = choose(session, &first, &last);
+    if (answer == ANSWER_RANGE && first > 0 && !cache_reader_seek(&session->reader, first))
+        return lookup_alone(session, "range-not-there-yet");
+    if (!compose_head(session, answer, first, last)) {
+        session->gone = true;
+        session_goto(session, STEP_finish);
+        return RUN_NEXT;
+    }
+    if (request->no_content) {
+        request->body_over = true;
+        session_goto(session, STEP_finish);
+    }
+    session_wait(session, TIMEOUT_client_write);
+    return RUN_NEXT;
+}
+
+// ---- the content ----
+
+static enum run cut(struct session *session) {
+    struct request *request = session->request;
+    request->cut = true;
+    request->reason = request->failure.reason ? request->failure.reason : "cut-short";
+    session->closing = true;
+    // A client that knows the length, or reads chunks, sees that the end is missing. One that reads until
+    // close sees it by RST alone.
+    session->reset = !request->chunked && request->stored.content_length < 0;
+    session_goto(session, STEP_finish);
+    return RUN_NEXT;
+}
+
+static enum run end(struct session *session) {
+    struct request *request = session->request;
+    if (request->chunked) {
+        struct view trailers = {request->trailers, request->trailer_length};
+        bool whole = buffer_append(&session->out, VIEW("0\r\n"), SIZE_MAX) &&
+                     (!request->trailers || buffer_append(&session->out, trailers, SIZE_MAX)) &&
+                     buffer_append(&session->out, VIEW("\r\n"), SIZE_MAX);
+        if (!whole)
+            return cut(session);
+    }
+    request->body_over = true;
+    session_goto(session, STEP_finish);
+    return RUN_NEXT;
+}
+
+// Cuts the pieces to what may go out now and returns their bytes.
+static uint64_t limit_pieces(struct iovec *pieces, int *used, uint64_t most) {
+    uint64_t bytes = 0;
+    for (int i = 0; i < *used; i++) {
+        if (pieces[i].iov_len >= most - bytes) {
+            pieces[i].iov_len = (size_t)(most - bytes);
+            *used = pieces[i].iov_len ? i + 1 : i;
+            return most;
+        }
+        bytes += pieces[i].iov_len;
+    }
+    return bytes;
+}
+
+// Accounts for `sent` bytes: those of `out` first, then content.
+static bool account(struct session *session, size_t sent) {
+    struct request *request = session->request;
+    size_t framing = buffer_length(&session->out);
+    session_count_out(session, sent);
+    if (framing > sent)
+        framing = sent;
+    buffer_take(&session->out, framing);
+    sent -= framing;
+    if (sent == 0)
+        return true;
+    cache_reader_advance(&session->reader, sent);
+    request->content_sent += sent;
+    if (request->ranged)
+        request->range_left -= sent;
+    if (!request->chunked)
+        return true;
+    request->chunk_left -= sent;
+    return request->chunk_left > 0 || buffer_append(&session->out, VIEW("\r\n"), SIZE_MAX);
+}
+
+static enum run send_pieces(struct session *session, struct iovec *pieces, int used) {
+    struct request *request = session->request;
+    uint64_t most = request->ranged && request->range_left < SEND_BYTES ? request->range_left : SEND_BYTES;
+    if (request->chunked && request->chunk_left > 0 && request->chunk_left < most)
+        most = request->chunk_left;
+    uint64_t bytes = limit_pieces(pieces, &used, most);
+    if (request->chunked && request->chunk_left == 0) {
+        char head[BODY_CHUNK_HEAD_BYTES];
+        size_t length = body_chunk_head(bytes, head);
+        if (!buffer_append(&session->out, (struct view){head, length}, SIZE_MAX))
+            return cut(session);
+        request->chunk_left = bytes;
+    }
+    struct iovec all[PIECES + 1];
+    int count = 0;
+    struct view out = buffer_view(&session->out);
+    if (out.length)
+        all[count++] = (struct iovec){(char *)out.data, out.length};
+    for (int i = 0; i < used; i++)
+        all[count++] = pieces[i];
+    struct msghdr message = {.msg_iov = all, .msg_iovlen = (size_t)count};
+    ssize_t sent = sendmsg(session->fd, &message, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EAGAIN) {
+        session->want_write = true;
+        return RUN_WAIT;
+    }
+    if (sent < 0 && errno == EINTR)
+        return RUN_NEXT;
+    if (sent < 0 || !account(session, (size_t)sent)) {
+        session->gone = true;
+        session_goto(session, STEP_finish);
+        return RUN_NEXT;
+    }
+    session_wait(session, TIMEOUT_client_write);
+    return RUN_NEXT;
+}
+
+static enum run wait_for_content(struct session *session) {
+    int flushed = session_flush(session);
+    if (flushed < 0 && flushed != -EAGAIN) {
+        session->gone = true;
+        session_goto(session, STEP_finish);
+        return RUN_NEXT;
+    }
+    if (flushed == 0)
+        session->wait_until_ms = 0; // the client owes nothing; the fetch has its own deadlines
+    return RUN_WAIT;
+}
+
+static enum run send_content(struct session *session) {
+    struct request *request = session->request;
+    struct iovec pieces[PIECES];
+    int used = 0;
+    if (request->ranged && request->range_left == 0)
+        return end(session);
+    switch (cache_reader_peek(&session->reader, pieces, PIECES, &used)) {
+    case READ_READY:
+        return send_pieces(session, pieces, used);
+    case READ_WAIT:
+        return wait_for_content(session);
+    case READ_END:
+        return end(session);
+    case READ_BROKEN:
+    case READ_GONE:
+        return cut(session);
+    }
+    UNREACHABLE("read");
+}
+
+static bool is_late(const struct session *session) {
+    return session->events & EVENT_DEADLINE && session->wait_until_ms &&
+           loop_now_ms(session->worker->loop) >= session->wait_until_ms;
+}
+
+static bool drain_is_over(const struct session *session) {
+    return session->worker->draining && loop_now_ms(session->worker->loop) >= session->worker->drain_until_ms;
+}
+
+enum run step_deliver(struct session *session) {
+    struct request *request = session->request;
+    if (!session->entered)
+        return begin(session);
+    if (is_late(session) || drain_is_over(session)) {
+        request->reason = drain_is_over(session) ? "stopped" : "client-slow";
+        request->cut = true;
+        session->gone = session->reset = true;
+        session_goto(session, STEP_finish);
+        return RUN_NEXT;
+    }
+    session->want_write = false;
+    int64_t until = session->wait_until_ms;
+    if (!request_upload(session))
+        return RUN_NEXT;
+    session->wait_until_ms = until; // the upload's deadline is not this step's
+    if (!session_read_ahead(session)) {
+        session->gone = true;
+        session_goto(session, STEP_finish);
+        return RUN_NEXT;
+    }
+    return send_content(session);
+}

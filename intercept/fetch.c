@@ -1,0 +1,162 @@
+// A fetch: its life, its runner, and what becomes of it without its client.
+#include "intercept/fetch.h"
+
+#include "admin/check.h"
+#include "intercept/fetch_head.h"
+#include "intercept/fetch_own.h"
+#include "intercept/worker.h"
+
+#include <stdlib.h>
+
+#define ORPHAN_LOOK_MS 1000 // how often one whose client left looks whether anybody still reads
+
+// ---- the end ----
+
+static void fetch_free(struct fetch *fetch) {
+    deadline_set(&fetch->deadline, 0);
+    loop_cancel(fetch->worker->loop, &fetch->letter);
+    worker_unmark(fetch->worker, &fetch->task);
+    *fetch->link = fetch->next;
+    if (fetch->next)
+        fetch->next->link = fetch->link;
+    body_decoder_fini(&fetch->body);
+    buffer_release(&fetch->out);
+    settings_put(fetch->settings);
+    free(fetch->head);
+    free(fetch);
+}
+
+void fetch_let_go(struct fetch *fetch) {
+    if (!fetch->session)
+        return;
+    fetch->session->fetch = NULL;
+    session_wake(fetch->session, EVENT_FETCH);
+    fetch->session = NULL;
+}
+
+enum run fetch_give_up(struct fetch *fetch, int status, const char *reason, const char *text) {
+    if (fetch->session && fetch->session->request && fetch->session->request->failure.status == 0)
+        fetch->session->request->failure = (struct failure){status, reason, text};
+    fetch_let_go(fetch);
+    cache_fill_abandon(fetch->fill);
+    if (fetch->upstream)
+        upstream_close(fetch->upstream);
+    return RUN_END;
+}
+
+// ---- waiting ----
+
+static void on_deadline(struct deadline *deadline) {
+    struct fetch *fetch = (struct fetch *)((char *)deadline - offsetof(struct fetch, deadline));
+    fetch->late = true;
+    worker_mark(fetch->worker, &fetch->task);
+}
+
+static void on_letter(struct letter *letter) {
+    struct fetch *fetch = (struct fetch *)((char *)letter - offsetof(struct fetch, letter));
+    worker_mark(fetch->worker, &fetch->task);
+}
+
+void fetch_on_room(void *owner) { // from any thread
+    struct fetch *fetch = owner;
+    loop_post(fetch->worker->loop, &fetch->letter);
+}
+
+void fetch_set_deadline(struct fetch *fetch, enum timeout_id timeout) {
+    deadline_set(&fetch->deadline,
+            loop_now_ms(fetch->worker->loop) + fetch->settings->config->timeout_ms[timeout]);
+}
+
+// ---- without its client ----
+
+static bool little_is_left(const struct fetch *fetch) {
+    int64_t left = body_left(&fetch->body);
+    return left >= 0 && (left <= FETCH_REST_BYTES || left <= fetch->content_length / FETCH_REST_SHARE);
+}
+
+static bool is_wanted(struct fetch *fetch) {
+    if (fetch->session || fetch->ended)
+        return true;
+    if (!fetch->upload_over)
+        return false;
+    if (cache_fill_readers(fetch->fill) > 0)
+        return true;
+    return fetch->step == FETCH_BODY && cache_fill_stores(fetch->fill) && little_is_left(fetch);
+}
+
+static enum run run_step(struct fetch *fetch) {
+    if (!is_wanted(fetch))
+        return fetch_give_up(fetch, 502, "client-left", "");
+    switch (fetch->step) {
+    case FETCH_CONNECT:
+        return fetch_connect_run(fetch);
+    case FETCH_HEAD:
+        return fetch_answer_run(fetch);
+    case FETCH_BODY:
+        return fetch_body_run(fetch);
+    }
+    UNREACHABLE("fetch step");
+}
+
+static void fetch_run(struct task *task) {
+    struct fetch *fetch = (struct fetch *)((char *)task - offsetof(struct fetch, task));
+    enum run run = RUN_NEXT;
+    for (int i = 0; i < 4 && run == RUN_NEXT; i++) {
+        run = run_step(fetch);
+        if (run != RUN_END)
+            fetch->late = false;
+    }
+    if (run == RUN_END) {
+        fetch_free(fetch);
+        return;
+    }
+    if (run == RUN_NEXT)
+        worker_mark(fetch->worker, &fetch->task);
+    if (!fetch->session && fetch->deadline.at_ms == 0)
+        deadline_set(&fetch->deadline, loop_now_ms(fetch->worker->loop) + ORPHAN_LOOK_MS);
+}
+
+// ---- life ----
+
+struct fetch *fetch_begin(struct session *session, struct cache_fill *fill) {
+    struct request *request = session->request;
+    struct worker *worker = session->worker;
+    struct fetch *fetch = calloc(1, sizeof *fetch);
+    if (!fetch || !(fetch->head = fetch_head_compose(session, fill, &fetch->head_length))) {
+        free(fetch);
+        return NULL;
+    }
+    fetch->worker = worker;
+    fetch->settings = settings_get(session->settings);
+    fetch->session = session;
+    fetch->fill = fill;
+    fetch->task.run = fetch_run;
+    fetch->method = request->head.method_id;
+    fetch->wants_upgrade = request->wants_upgrade;
+    fetch->expects_continue = request->expects_continue;
+    fetch->upload_chunked = request->framing.kind == FRAMING_CHUNKED;
+    fetch->upload_over = request->body_done;
+    upstream_key_of_session(session, &fetch->key);
+    deadline_init(&fetch->deadline, worker->loop, on_deadline);
+    letter_init(&fetch->letter, on_letter);
+    fetch->next = worker->fetches;
+    fetch->link = &worker->fetches;
+    if (fetch->next)
+        fetch->next->link = &fetch->next;
+    worker->fetches = fetch;
+    worker_mark(worker, &fetch->task);
+    return fetch;
+}
+
+void fetch_leave(struct fetch *fetch) {
+    fetch->session = NULL;
+    worker_mark(fetch->worker, &fetch->task);
+}
+
+void fetch_end_all(struct worker *worker) {
+    for (struct fetch *fetch = worker->fetches, *next; fetch; fetch = next) {
+        next = fetch->next;
+        fetch_give_up(fetch, 502, "stopped", "");
+        fetch_free(fetch);
+    }
+}

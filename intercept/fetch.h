@@ -1,0 +1,30 @@
+// One exchange with an origin: a request sent, a response filled into the store (or into a stream). It
+// belongs to the fill, not to the client: the session that began it may leave, and readers on any worker go
+// on.
+#pragma once
+
+#include "cache/cache.h"
+#include "intercept/session.h"
+
+// Begins the exchange for the session's request; takes `fill` over. NULL without memory (the fill stays the
+// caller's).
+struct fetch *fetch_begin(struct session *session, struct cache_fill *fill);
+
+// The session needs it no longer. The exchange ends now, or goes on for the fill's other readers or because
+// little is missing (FETCH_REST_BYTES, FETCH_REST_SHARE).
+void fetch_leave(struct fetch *fetch);
+
+#define FETCH_REST_BYTES (256 * 1024) // this little still to come: finish it for the store
+#define FETCH_REST_SHARE 4            // or no more than a quarter of the whole
+
+// The request body: how much may be handed over now (0: the session is woken when there is room), a run of
+// content, its end with the trailer lines that may be forwarded.
+size_t fetch_upload_room(struct fetch *fetch);
+void fetch_upload(struct fetch *fetch, struct view content);
+void fetch_upload_end(struct fetch *fetch, struct view trailers);
+
+// The worker's thread has ended: every exchange is given up.
+void fetch_end_all(struct worker *worker);
+
+// lookup.c: goes to the origin without the store.
+enum run lookup_alone(struct session *session, const char *reason);

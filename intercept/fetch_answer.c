@@ -1,0 +1,185 @@
+// The response head of a fetch: interim ones relayed, the final one handed to the store.
+#include "intercept/fetch_own.h"
+
+#include "admin/check.h"
+#include "intercept/fetch_head.h"
+#include "intercept/request.h"
+#include "intercept/tunnel.h"
+#include "intercept/worker.h"
+
+#include <errno.h>
+
+#define INTERIMS_MAXIMUM 32
+#define READ_BYTES 16384
+
+static bool may_retry(const struct fetch *fetch) {
+    return fetch->upstream->reused && !fetch->answered && !fetch->retried && !fetch->upload_begun &&
+           http_method_is_idempotent(fetch->method);
+}
+
+// The origin closed or reset before a whole head: a kept connection that went stale is no failure of the
+// origin.
+static enum run no_answer(struct fetch *fetch, const char *reason, const char *text) {
+    if (!may_retry(fetch))
+        return fetch_give_up(fetch, 502, reason, text);
+    counter_add(&fetch->worker->counters, COUNTER_upstream_retried, 1);
+    upstream_close(fetch->upstream);
+    fetch->upstream = NULL;
+    fetch->retried = true;
+    fetch->upload_broken = false;
+    return fetch_connect_begin(fetch, false);
+}
+
+static enum run relay_interim(struct fetch *fetch, const struct http_head *head) {
+    struct session *session = fetch->session;
+    if (++fetch->interims > INTERIMS_MAXIMUM)
+        return fetch_give_up(fetch, 502, "too-many-interim", "The server sent too many interim responses.");
+    if (session && session->request->head.minor_version == 1 && !session->request->answered)
+        fetch_head_interim(session, head);
+    if (session)
+        session->request->expects_continue = false;
+    fetch->expects_continue = false;
+    fetch_set_deadline(fetch, TIMEOUT_first_byte);
+    buffer_take(&fetch->upstream->in, head->head_length);
+    return RUN_NEXT;
+}
+
+static enum run switch_protocols(struct fetch *fetch, const struct http_head *head) {
+    struct session *session = fetch->session;
+    if (!fetch->wants_upgrade || !session || session->request->answered)
+        return fetch_give_up(
+                fetch, 502, "unasked-upgrade", "The server switched protocols without being asked.");
+    if (!fetch_head_interim(session, head) || !tunnel_begin_upgraded(session))
+        return fetch_give_up(fetch, 503, "no-memory", "The gateway is out of memory for this request.");
+    buffer_take(&fetch->upstream->in, head->head_length);
+    session->request->answered = true;
+    session->request->status = 101;
+    tunnel_give_upstream(session, fetch->upstream);
+    fetch->upstream = NULL;
+    fetch_let_go(fetch);
+    cache_fill_abandon(fetch->fill);
+    return RUN_END;
+}
+
+static void tell_kind(struct fetch *fetch, enum fill_kind kind, const char *reason) {
+    struct request *request = fetch->session ? fetch->session->request : NULL;
+    if (!request)
+        return;
+    request->fill_kind = kind;
+    request->fill_kind_known = true;
+    if (request->lookup != LOOKUP_PASS && reason)
+        request->lookup_reason = reason;
+}
+
+static void invalidate(struct fetch *fetch, const struct http_head *head) {
+    if (http_method_is_safe(fetch->method) || head->status < 200 || head->status >= 400 || !fetch->session)
+        return;
+    struct cache_query query;
+    request_query(fetch->session, &query);
+    cache_invalidate(fetch->worker->daemon->cache, &query);
+}
+
+static enum run take_final(struct fetch *fetch, const struct http_head *head) {
+    struct framing framing;
+    struct http_error error = {502, "The server's answer has a Content-Length that is no length."};
+    int64_t length = -1;
+    if (framing_of_response(head, fetch->method, &framing, &error) == PARSE_BAD ||
+            !framing_content_length(head, &length))
+        return fetch_give_up(fetch, 502, "bad-response", error.why);
+    if (framing.kind == FRAMING_CHUNKED || framing.kind == FRAMING_CLOSE || head->status == 204)
+        length = -1;
+    body_decoder_init(&fetch->body, &framing);
+    fetch->content_length = length;
+    fetch->keeps_alive = http_keeps_alive(head) && framing.kind != FRAMING_CLOSE;
+    invalidate(fetch, head);
+    struct cache_response response = {
+            .head = head,
+            .content_length = length,
+            .request_at_s = fetch->request_at_s,
+            .response_at_s = loop_wall_ms(fetch->worker->loop) / 1000,
+            .has_body = framing.kind != FRAMING_NONE,
+    };
+    const char *reason = NULL;
+    enum fill_kind kind = cache_fill_head(fetch->fill, &response, &reason);
+    tell_kind(fetch, kind, reason);
+    buffer_take(&fetch->upstream->in, head->head_length);
+    fetch->step = FETCH_BODY;
+    fetch_set_deadline(fetch, TIMEOUT_upstream_idle);
+    if (fetch->session)
+        session_wake(fetch->session, EVENT_FETCH);
+    return RUN_NEXT;
+}
+
+static enum run parse_head(struct fetch *fetch) {
+    struct worker *worker = fetch->worker;
+    struct view input = buffer_view(&fetch->upstream->in);
+    if (input.length == 0)
+        return RUN_WAIT;
+    const struct config *config = fetch->settings->config;
+    struct http_limits limits = {
+            .head_bytes = (size_t)config->head_bytes,
+            .target_bytes = (size_t)config->target_bytes,
+            .fields = (unsigned)config->fields,
+    };
+    struct http_head head = {.fields = worker->fields, .field_capacity = HTTP_FIELDS_MAX};
+    struct http_error error;
+    switch (http_parse_response(input, fetch->seen, &limits, &head, &error)) {
+    case PARSE_MORE:
+        fetch->seen = input.length;
+        return RUN_WAIT;
+    case PARSE_BAD:
+        return fetch_give_up(fetch, 502, "bad-response", error.why);
+    case PARSE_DONE:
+        break;
+    }
+    fetch->seen = 0;
+    if (head.status == 101)
+        return switch_protocols(fetch, &head);
+    if (head.status < 200)
+        return relay_interim(fetch, &head);
+    return take_final(fetch, &head);
+}
+
+static ssize_t receive(struct fetch *fetch, size_t want, size_t limit) {
+    ssize_t got;
+    do
+        got = buffer_receive(&fetch->upstream->in, fetch->upstream->fd, want, limit);
+    while (got == -EINTR);
+    if (got > 0) {
+        fetch->answered = true;
+        counter_add(&fetch->worker->counters, COUNTER_upstream_bytes_in, (uint64_t)got);
+    }
+    return got;
+}
+
+// While the client owes its body, its own deadline holds; one that waits for a 100 owes nothing.
+static bool origin_owes(const struct fetch *fetch) {
+    return fetch->upload_over || fetch->upload_broken || !fetch->session || fetch->expects_continue;
+}
+
+enum run fetch_answer_run(struct fetch *fetch) {
+    int events = WATCH_READ;
+    if (fetch->late && origin_owes(fetch))
+        return fetch_give_up(fetch, 504, "first-byte-timeout", "The server did not answer in time.");
+    if (fetch->late)
+        fetch_set_deadline(fetch, TIMEOUT_first_byte);
+    fetch->late = false;
+    fetch_send_push(fetch, &events);
+    for (;;) {
+        enum run run = parse_head(fetch);
+        if (run == RUN_NEXT && fetch->step == FETCH_HEAD)
+            continue; // an interim response
+        if (run != RUN_WAIT)
+            return run;
+        ssize_t got = receive(fetch, READ_BYTES, (size_t)fetch->settings->config->head_bytes + READ_BYTES);
+        if (got == -EAGAIN)
+            break;
+        if (got == 0)
+            return no_answer(
+                    fetch, "origin-closed", "The server closed the connection without a whole answer.");
+        if (got < 0)
+            return no_answer(fetch, "origin-reset", "The server broke the connection off without an answer.");
+    }
+    watch_set(&fetch->upstream->watch, fetch->upstream->fd, events);
+    return RUN_WAIT;
+}

@@ -1,0 +1,65 @@
+// The inside of a fetch, for the files that make it up: fetch.c (life and runner), fetch_connect.c,
+// fetch_send.c, fetch_answer.c and fetch_body.c. Nobody else includes it.
+#pragma once
+
+#include "http/body.h"
+#include "intercept/fetch.h"
+#include "intercept/task.h"
+#include "intercept/upstream.h"
+
+enum fetch_step {
+    FETCH_CONNECT, // until the connection stands
+    FETCH_HEAD,    // sends the request and waits for the final response head
+    FETCH_BODY,    // fills the response
+};
+
+struct fetch {
+    struct task task;
+    struct worker *worker;
+    struct fetch *next, **link;
+    struct settings *settings;
+    struct session *session; // NULL once it left
+    struct cache_fill *fill;
+    struct upstream_key key;
+    struct upstream *upstream;
+    struct deadline deadline;
+    struct letter letter; // room in the fill
+    enum fetch_step step;
+    bool late; // the deadline passed
+    bool ended;
+    // the request
+    enum method_id method;
+    bool wants_upgrade;
+    bool expects_continue;
+    bool upload_chunked;
+    bool upload_begun;
+    bool upload_over;
+    bool upload_broken; // the origin takes no more of it
+    bool retried;
+    char *head;
+    size_t head_length, head_sent;
+    struct buffer out; // request body, framed
+    int64_t request_at_s;
+    // the response
+    unsigned interims;
+    size_t seen;
+    bool answered; // any byte of a response arrived
+    bool keeps_alive;
+    struct body_decoder body;
+    int64_t content_length;
+};
+
+// Ends the exchange without a (whole) response: tells the session why, abandons the fill, closes the
+// connection. RUN_END: the runner frees the fetch.
+enum run fetch_give_up(struct fetch *fetch, int status, const char *reason, const char *text);
+// The session has all it needs from the fetch; it is woken.
+void fetch_let_go(struct fetch *fetch);
+void fetch_set_deadline(struct fetch *fetch, enum timeout_id timeout); // from now
+void fetch_on_room(void *owner);                                       // for cache_fill_room; from any thread
+
+enum run fetch_connect_begin(struct fetch *fetch, bool may_reuse);
+enum run fetch_connect_run(struct fetch *fetch);
+// Sends what is owed of head and body; adds WATCH_WRITE to *events when the socket is full.
+void fetch_send_push(struct fetch *fetch, int *events);
+enum run fetch_answer_run(struct fetch *fetch); // FETCH_HEAD
+enum run fetch_body_run(struct fetch *fetch);   // FETCH_BODY

@@ -1,0 +1,50 @@
+// step lookup: asks the store.
+#include "admin/check.h"
+#include "intercept/fetch.h"
+#include "intercept/reply.h"
+#include "intercept/request.h"
+#include "intercept/worker.h"
+
+static enum run ask_origin(struct session *session, struct cache_fill *fill) {
+    session->fetch = fetch_begin(session, fill);
+    if (!session->fetch) {
+        cache_fill_abandon(fill);
+        return reply_page(session, 503, RESULT_ERROR, "no-memory",
+                "The gateway is out of memory for this request.", VIEW(""));
+    }
+    session_goto(session, STEP_fetch);
+    return RUN_NEXT;
+}
+
+enum run lookup_alone(struct session *session, const char *reason) {
+    struct cache_fill *fill;
+    session->request->lookup = LOOKUP_PASS;
+    session->request->lookup_reason = reason;
+    cache_stream(session->worker->daemon->cache, &session->reader, &fill);
+    return ask_origin(session, fill);
+}
+
+enum run step_lookup(struct session *session) {
+    struct request *request = session->request;
+    struct cache_query query;
+    struct cache_fill *fill = NULL;
+    request_query(session, &query);
+    session->want_read = false;
+    request->lookup = cache_lookup(
+            session->worker->daemon->cache, &query, &session->reader, &fill, &request->lookup_reason);
+    switch (request->lookup) {
+    case LOOKUP_HIT:
+    case LOOKUP_JOIN:
+        session_goto(session, STEP_fetch);
+        return RUN_NEXT;
+    case LOOKUP_STALE:
+    case LOOKUP_MISS:
+        return ask_origin(session, fill);
+    case LOOKUP_PASS:
+        if (!fill)
+            return reply_page(session, 504, RESULT_ERROR, request->lookup_reason,
+                    "Only a stored answer was asked for (only-if-cached), and there is none.", VIEW(""));
+        return ask_origin(session, fill);
+    }
+    UNREACHABLE("lookup");
+}

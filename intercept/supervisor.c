@@ -1,0 +1,257 @@
+#include "intercept/supervisor.h"
+
+#include "admin/check.h"
+#include "admin/clock.h"
+#include "admin/log.h"
+#include "intercept/control_answer.h"
+#include "intercept/notify.h"
+#include "intercept/worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define TICK_MS 500
+#define STOPPING_TICK_MS 20
+#define CUT_MS 1000       // what is cut at the end of a drain has this long to be gone
+#define HEARTBEAT_MS 5000 // a worker that is silent for longer hangs
+#define REPORT_MS 60000
+
+static void fill_signals(sigset_t *set) {
+    sigemptyset(set);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGHUP);
+    sigaddset(set, SIGUSR1);
+}
+
+int supervisor_block_signals(void) {
+    sigset_t set;
+    fill_signals(&set);
+    signal(SIGPIPE, SIG_IGN);
+    return -pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+// ---- reload ----
+
+static bool same_points(const struct listen_set *a, const struct listen_set *b) {
+    if (a->count != b->count)
+        return false;
+    for (unsigned i = 0; i < a->count; i++)
+        if (a->points[i].mode != b->points[i].mode || a->points[i].any_address != b->points[i].any_address ||
+                !endpoint_equal(&a->points[i].address, &b->points[i].address))
+            return false;
+    return true;
+}
+
+static void name_restart(const char *what, FILE *out) {
+    fprintf(out, "%s changed: that needs a restart\n", what);
+    log_warning("reload: %s changed: that needs a restart", what);
+}
+
+static void name_restarts(const struct supervisor *supervisor, const struct settings *next, FILE *out) {
+    const struct config *now = supervisor->settings->config, *then = next->config;
+    struct config_errors none = {0};
+    struct listen_set listen;
+    if (listen_parse(then, &listen, &none) && !same_points(&listen, &supervisor->daemon->listen))
+        name_restart("listen", out);
+    config_errors_fini(&none);
+    if (settings_workers(then) != supervisor->daemon->worker_count)
+        name_restart("workers", out);
+    if (strcmp(now->user, then->user) != 0)
+        name_restart("user", out);
+    if (strcmp(now->control, then->control) != 0)
+        name_restart("control", out);
+}
+
+static void put_in_force(struct supervisor *supervisor, struct settings *next) {
+    struct daemon *daemon = supervisor->daemon;
+    struct cache_limits limits;
+    settings_cache_limits(next, &limits);
+    cache_set_limits(daemon->cache, &limits);
+    for (unsigned i = 0; i < daemon->worker_count; i++)
+        worker_reload(daemon->workers[i], next);
+    settings_put(supervisor->settings);
+    supervisor->settings = next;
+}
+
+static void log_lines(const char *text) {
+    while (text && *text) {
+        size_t length = strcspn(text, "\n");
+        log_error("%.*s", (int)length, text);
+        text += length + (text[length] == '\n');
+    }
+}
+
+bool supervisor_reload(struct supervisor *supervisor, FILE *out) {
+    struct config_errors errors = {0};
+    notify_reloading();
+    struct settings *next = settings_load(supervisor->file, &errors);
+    if (next) {
+        name_restarts(supervisor, next, out);
+        put_in_force(supervisor, next);
+        log_info("reload: %s is in force", next->config->file);
+    } else {
+        log_lines(errors.text);
+        log_error("reload: %u errors: the old configuration stays in force", errors.count);
+        config_errors_print(&errors, out);
+    }
+    config_errors_fini(&errors);
+    notify_ready();
+    return next != NULL;
+}
+
+static void reload_by_signal(struct supervisor *supervisor) {
+    char *text = NULL; // everything in it is in the log already
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (!out) {
+        log_error("reload: out of memory");
+        return;
+    }
+    supervisor_reload(supervisor, out);
+    fclose(out);
+    free(text);
+}
+
+// ---- drain and stop ----
+
+void supervisor_drain(struct supervisor *supervisor) {
+    struct daemon *daemon = supervisor->daemon;
+    int64_t drain_ms = supervisor->settings->config->timeout_ms[TIMEOUT_drain];
+    if (supervisor->draining)
+        return;
+    supervisor->draining = true;
+    supervisor->until_ms = clock_monotonic_ms() + drain_ms;
+    atomic_store(&daemon->draining, true);
+    for (unsigned i = 0; i < daemon->worker_count; i++)
+        worker_drain(daemon->workers[i], supervisor->until_ms);
+    unsigned sessions = atomic_load(&daemon->sessions);
+    notify_status("Draining: %u connections", sessions);
+    log_info("draining: %u connections may finish within %lld s", sessions, (long long)drain_ms / 1000);
+}
+
+void supervisor_stop(struct supervisor *supervisor) {
+    if (supervisor->stopping)
+        return;
+    notify_stopping();
+    supervisor->stopping = true;
+    supervisor_drain(supervisor);
+    deadline_set(&supervisor->tick, clock_monotonic_ms() + STOPPING_TICK_MS);
+}
+
+static bool all_idle(const struct daemon *daemon) {
+    for (unsigned i = 0; i < daemon->worker_count; i++)
+        if (!worker_idle(daemon->workers[i]))
+            return false;
+    return true;
+}
+
+// ---- ticks ----
+
+static bool all_alive(const struct daemon *daemon, int64_t now_ms) {
+    static struct log_limit limit;
+    bool alive = true;
+    for (unsigned i = 0; i < daemon->worker_count; i++) {
+        int64_t silent_ms = now_ms - worker_heartbeat_ms(daemon->workers[i]);
+        if (silent_ms <= HEARTBEAT_MS)
+            continue;
+        alive = false;
+        log_limited(&limit, REPORT_MS, "worker %u hangs: silent for %lld s", i, (long long)silent_ms / 1000);
+    }
+    return alive;
+}
+
+static int64_t tick_after_ms(const struct supervisor *supervisor) {
+    if (supervisor->stopping)
+        return STOPPING_TICK_MS;
+    if (supervisor->watchdog_ms > 0 && supervisor->watchdog_ms / 4 < TICK_MS)
+        return supervisor->watchdog_ms / 4 + 1;
+    return TICK_MS;
+}
+
+static void on_tick(struct deadline *deadline) {
+    struct supervisor *supervisor =
+            (struct supervisor *)((char *)deadline - offsetof(struct supervisor, tick));
+    int64_t now_ms = clock_monotonic_ms();
+    if (all_alive(supervisor->daemon, now_ms) && supervisor->watchdog_ms > 0)
+        notify_alive();
+    if (supervisor->stopping && (all_idle(supervisor->daemon) || now_ms > supervisor->until_ms + CUT_MS))
+        loop_stop(supervisor->loop);
+    else
+        deadline_set(&supervisor->tick, now_ms + tick_after_ms(supervisor));
+}
+
+// ---- signals ----
+
+static void take_signal(struct supervisor *supervisor, uint32_t number) {
+    switch (number) {
+    case SIGHUP:
+        reload_by_signal(supervisor);
+        break;
+    case SIGUSR1:
+        access_log_reopen(supervisor->settings->access_log);
+        log_info("access logs opened again");
+        break;
+    default: // SIGTERM, SIGINT
+        if (supervisor->stopping) {
+            log_warning("stopping at once");
+            loop_stop(supervisor->loop);
+        } else {
+            supervisor_stop(supervisor);
+        }
+    }
+}
+
+static void signals_ready(struct watch *watch, int events) {
+    (void)events;
+    struct supervisor *supervisor =
+            (struct supervisor *)((char *)watch - offsetof(struct supervisor, signal_watch));
+    struct signalfd_siginfo info;
+    while (read(supervisor->signals, &info, sizeof info) == sizeof info)
+        take_signal(supervisor, info.ssi_signo);
+}
+
+// ---- life ----
+
+int supervisor_init(struct supervisor *supervisor, struct daemon *daemon, struct settings *settings,
+        const char *file, struct control *control) {
+    sigset_t set;
+    fill_signals(&set);
+    *supervisor = (struct supervisor){.daemon = daemon, .file = file, .signals = -1};
+    supervisor->began_at_ms = clock_monotonic_ms();
+    supervisor->watchdog_ms = notify_watchdog_ms();
+    supervisor->loop = loop_new();
+    if (!supervisor->loop)
+        return -ENOMEM;
+    supervisor->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (supervisor->signals < 0) {
+        int error = errno;
+        loop_free(supervisor->loop);
+        supervisor->loop = NULL;
+        return -error;
+    }
+    watch_init(&supervisor->signal_watch, supervisor->loop, signals_ready);
+    watch_set(&supervisor->signal_watch, supervisor->signals, WATCH_READ);
+    deadline_init(&supervisor->tick, supervisor->loop, on_tick);
+    control_serve(control, supervisor->loop, control_answer, supervisor);
+    supervisor->settings = settings_get(settings);
+    return 0;
+}
+
+void supervisor_run(struct supervisor *supervisor) {
+    deadline_set(&supervisor->tick, clock_monotonic_ms() + tick_after_ms(supervisor));
+    loop_run(supervisor->loop, NULL, NULL);
+}
+
+void supervisor_fini(struct supervisor *supervisor) {
+    watch_stop(&supervisor->signal_watch);
+    deadline_set(&supervisor->tick, 0);
+    close(supervisor->signals);
+    settings_put(supervisor->settings);
+    loop_free(supervisor->loop);
+}
