@@ -206,13 +206,6 @@ struct acl *acl_new(const struct config *config, struct config_errors *errors) {
     return NULL;
 }
 
-bool acl_check(const struct config *config, struct config_errors *errors) {
-    struct acl *acl = acl_new(config, errors);
-    bool good = acl != NULL;
-    acl_free(acl);
-    return good;
-}
-
 void acl_free(struct acl *acl) {
     if (!acl)
         return;

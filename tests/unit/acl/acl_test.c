@@ -247,13 +247,13 @@ static void checking(void) {
     struct config_errors errors = {0};
     struct config *config = config_load_text("test", VIEW("block \"\"\n"), &errors);
     CU_ASSERT_PTR_NOT_NULL_FATAL(config);
-    CU_ASSERT_FALSE(acl_check(config, &errors));
+    CU_ASSERT_FALSE(acl_validate(config, &errors));
     CU_ASSERT_EQUAL(errors.count, 1);
     config_free(config);
     config_errors_fini(&errors);
     config = config_load_text("test", VIEW("block x\n"), &errors);
     CU_ASSERT_PTR_NOT_NULL_FATAL(config);
-    CU_ASSERT_TRUE(acl_check(config, &errors));
+    CU_ASSERT_TRUE(acl_validate(config, &errors));
     config_free(config);
     config_errors_fini(&errors);
 }
