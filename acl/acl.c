@@ -291,3 +291,10 @@ size_t acl_bytes(const struct acl *acl) {
     return sizeof *acl + rule_list_bytes(&acl->rules) + prefix_table_bytes(acl->clients) +
            mask_set_bytes(acl->block) + mask_set_bytes(acl->pass) + mask_set_bytes(acl->no_cache);
 }
+
+bool acl_validate(const struct config *config, struct config_errors *errors) {
+    struct acl *acl = acl_new(config, errors);
+    bool is_valid = acl != NULL;
+    acl_free(acl);
+    return is_valid;
+}

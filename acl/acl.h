@@ -67,3 +67,6 @@ void acl_mask_free(struct acl_mask *mask);
 // Rules, and the memory they take, for `weir stats` and tests.
 size_t acl_count(const struct acl *acl);
 size_t acl_bytes(const struct acl *acl);
+
+// Builds the policy and drops it: what `weir check` reports of it. Whether there was no error.
+bool acl_validate(const struct config *config, struct config_errors *errors);

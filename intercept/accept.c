@@ -55,7 +55,7 @@ static void evict_waiting(struct worker *worker, const struct address *host) {
 void accept_release(struct worker *worker, const struct address *client) {
     hosts_leave(client);
     atomic_fetch_sub(&worker->daemon->sessions, 1);
-    counter_add(&worker->counters, COUNTER_sessions_open, (uint64_t)-1);
+    counter_subtract(&worker->counters, COUNTER_sessions_open, 1);
     if (worker->accept_paused)
         deadline_set(&worker->accept_again, loop_now_ms(worker->loop) + 1);
 }

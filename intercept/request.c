@@ -101,6 +101,7 @@ void request_log(struct session *session, enum result result, const char *reason
             .destination = session->destination,
             .bytes_in = session->bytes_in,
             .bytes_out = session->bytes_out,
+            .contacted = session->tunnel != NULL,
     };
     struct acl_request acl = {.destination = session->destination};
     if (request) {

@@ -44,7 +44,7 @@ static void on_reader(struct cache_reader *reader) {
 
 void session_goto(struct session *session, enum step step) {
     session->step = step;
-    session->entered = false;
+    session->moved = true;
     session->step_at_ms = loop_now_ms(session->worker->loop);
     session->wait_until_ms = 0;
 }
@@ -111,11 +111,12 @@ static void session_run(struct task *task) {
     struct session *session = (struct session *)((char *)task - offsetof(struct session, task));
     enum run run = RUN_NEXT;
     for (int i = 0; i < STEPS_A_WAKE && run == RUN_NEXT; i++) {
+        session->moved = false;
         if (total_is_over(session))
             run = request_give_up(session, "total-timeout");
         else
             run = run_step(session);
-        session->entered = true;
+        session->entered = !session->moved;
         session->events = 0;
     }
     if (run == RUN_END) {

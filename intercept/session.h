@@ -112,7 +112,8 @@ struct session {
     struct letter letter; // from the reader's wake
     enum step step;
     unsigned events;
-    bool entered; // the current step ran at least once
+    bool entered; // the current step ran before: this is no first call
+    bool moved;   // session_goto was called in this run of a step
     int64_t began_at_ms;
     int64_t step_at_ms;        // when the step, or the last progress within it, began
     int64_t wait_until_ms;     // the step's deadline; 0: none
