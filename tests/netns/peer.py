@@ -83,7 +83,7 @@ def declared_framing(message):
     if message.get("Transfer-Encoding"):
         return Framing("chunked", 0)
     if message.get("Content-Length") is not None:
-        return Framing("length", int(message.get("Content-Length")))
+        return Framing("length", int(message.get("Content-Length").split(",")[0]))
     return None
 
 

@@ -200,7 +200,7 @@ def test_expect_refused(way, status):
 
 def test_hop_by_hop_fields_stop_here(way):
     report = echo_of(way.fetch(way.unique("/echo"), fields={"Connection": "close, X-Mine", "X-Mine": "1",
-        "Keep-Alive": "5", "TE": "trailers", "Proxy-Connection": "keep-alive", "X-Other": "stays"}))
+        "Keep-Alive": "5", "TE": "gzip", "Proxy-Connection": "keep-alive", "X-Other": "stays"}))
     names = {name.lower() for name, _ in report["fields"]}
     assert "x-other" in names
     assert not names & {"x-mine", "keep-alive", "te", "proxy-connection"}
