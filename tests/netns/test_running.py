@@ -124,7 +124,10 @@ def test_reload_swaps_the_rules_under_a_running_transfer(fresh, how):
 def test_a_bad_file_changes_nothing_and_is_named(fresh):
     fresh.daemon.write_config(BASE + "block\n")
     done = fresh.daemon.command("reload", check=False)
-    assert done.returncode == 1 and "weir.conf:" in done.stdout + done.stderr
+    assert done.returncode == 1 and "weir.conf" in done.stdout + done.stderr
+    fresh.daemon.process.send_signal(signal.SIGHUP)
+    line = len(fresh.daemon.file.read_text().splitlines())
+    wait_for(lambda: f"weir.conf:{line}:" in fresh.daemon.stderr(), what="the error's place in the daemon's log")
     assert fresh.fetch("/static/10").status == 200
     fresh.daemon.check_alive()
 
@@ -151,9 +154,10 @@ def test_drain_finishes_what_runs_and_takes_nothing_new(fresh):
 def test_stop_waits_for_what_runs(fresh, how):
     transfer = Transfer(fresh)
     if how == "command":
-        fresh.daemon.command("stop")
+        fresh.lab.gw.start(BINARY, "stop", "-c", fresh.daemon.file)
     else:
         fresh.daemon.process.terminate()
+    wait_for(lambda: is_refused(lambda: fresh.connect()), 2, "the refusal of new connections")
     transfer.finish()
     assert fresh.daemon.process.wait(3) == 0
 
