@@ -62,10 +62,11 @@ static void bad_word(struct build *build, struct place place, const struct mask_
     char right[ADDRESS_TEXT_BYTES];
     build->bad++;
     if (error->bits == ADDRESS_NO_PREFIX)
-        config_error(build->errors, place.directive, place.word, "\"%s\": %s", place_word(place), error->why);
+        config_error(
+                build->errors, place.directive, place.word, "\"%.80s\": %s", place_word(place), error->why);
     else
         config_error(build->errors, place.directive, place.word,
-                "\"%s\": bits are set behind the prefix, write %s", place_word(place),
+                "\"%.80s\": bits are set behind the prefix, write %s", place_word(place),
                 address_print_prefix(&error->prefix, error->bits, right));
 }
 
@@ -75,13 +76,13 @@ static void never_matches(
     const struct rule_list *rules = &build->acl->rules;
     build->bad++;
     if (winner == RULE_NONE) {
-        config_error(build->errors, place.directive, place.word, "\"%s\" can never match: %s, %s",
+        config_error(build->errors, place.directive, place.word, "\"%.80s\" can never match: %s, %s",
                 place_word(place), others, cure);
         return;
     }
-    struct view text = rule_text(rules, winner);
+    struct view text = view_take(rule_text(rules, winner), 80);
     config_error(build->errors, place.directive, place.word,
-            "\"%s\" can never match: \"" VIEW_FORMAT "\" in %s:%u %s, %s", place_word(place),
+            "\"%.80s\" can never match: \"" VIEW_FORMAT "\" in %s:%u %s, %s", place_word(place),
             VIEW_ARGUMENT(text), rule_file(rules, winner), rules->rules[winner].line, others, cure);
 }
 
@@ -203,13 +204,6 @@ struct acl *acl_new(const struct config *config, struct config_errors *errors) {
         return build.acl;
     acl_free(build.acl);
     return NULL;
-}
-
-bool acl_check(const struct config *config, struct config_errors *errors) {
-    struct acl *acl = acl_new(config, errors);
-    bool good = acl != NULL;
-    acl_free(acl);
-    return good;
 }
 
 void acl_free(struct acl *acl) {

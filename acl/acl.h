@@ -40,9 +40,6 @@ struct acl_request {
 struct acl *acl_new(const struct config *config, struct config_errors *errors);
 void acl_free(struct acl *acl); // NULL is allowed
 
-// The same as a check alone: adds the errors; true when there are none. For admin/validate.tbl.
-bool acl_check(const struct config *config, struct config_errors *errors);
-
 // Who: ACL_ALLOW or ACL_DENY. The longest matching prefix of allow and deny decides (one that stands in both
 // is refused by acl_new); with none matching: deny when there is any allow, else allow.
 enum acl_verdict acl_client(const struct acl *acl, const struct address *client, struct acl_match *match);

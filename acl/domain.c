@@ -51,7 +51,7 @@ static uint32_t hash_name(struct view name) {
 }
 
 static bool make_slots(struct domain_set *set, size_t count) {
-    struct slot *slots = malloc(count * sizeof *slots);
+    struct slot *slots = calloc(count, sizeof *slots);
     if (!slots)
         return false;
     for (size_t i = 0; i < count; i++)

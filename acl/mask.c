@@ -9,9 +9,9 @@
 
 // A mask being read; the views point into `host_bytes` and `path_bytes`.
 struct draft {
-    struct mask mask;
     char host_bytes[MASK_BYTES_MAX + ADDRESS_TEXT_BYTES];
     char path_bytes[MASK_BYTES_MAX + 1];
+    struct mask mask; // last, for its own bytes[] stays empty here
 };
 
 static const struct view any = {"\0", 1}; // the glob `*`

@@ -8,8 +8,10 @@
 
 #include <stdlib.h>
 
-_Static_assert(RULE_NONE == PREFIX_NONE && RULE_NONE == DOMAIN_NONE && RULE_NONE == GRAM_NONE,
-        "the tables' values are rules");
+// The tables' values are rules, and so is their "none".
+_Static_assert(PREFIX_NONE == RULE_NONE, "of prefixes");
+_Static_assert(DOMAIN_NONE == RULE_NONE, "of domains");
+_Static_assert(GRAM_NONE == RULE_NONE, "of grams");
 
 struct mask_set {
     struct rule_list *rules;

@@ -180,22 +180,24 @@ static void sweep(struct span *span) {
 
 static bool allocate_intervals(struct span *span, size_t count) {
     span->capacity = count;
-    span->value = malloc(count * sizeof *span->value);
+    span->value = calloc(count, sizeof *span->value);
     if (span->width == 32)
-        span->narrow = malloc(count * sizeof *span->narrow);
+        span->narrow = calloc(count, sizeof *span->narrow);
     else
-        span->broad = malloc(count * sizeof *span->broad);
+        span->broad = calloc(count, sizeof *span->broad);
     return span->value && (span->narrow || span->broad);
 }
 
 // Gives back what side-by-side prefixes did not need. A realloc that fails leaves the larger block.
+static void *trim(void *block, size_t bytes) {
+    void *fitting = block ? realloc(block, bytes) : NULL;
+    return fitting ? fitting : block;
+}
+
 static void trim_intervals(struct span *span) {
-    uint32_t *value = realloc(span->value, span->count * sizeof *value);
-    void *narrow = span->narrow ? realloc(span->narrow, span->count * sizeof *span->narrow) : NULL;
-    void *broad = span->broad ? realloc(span->broad, span->count * sizeof *span->broad) : NULL;
-    span->value = value ? value : span->value;
-    span->narrow = narrow ? narrow : span->narrow;
-    span->broad = broad ? broad : span->broad;
+    span->value = trim(span->value, span->count * sizeof *span->value);
+    span->narrow = trim(span->narrow, span->count * sizeof *span->narrow);
+    span->broad = trim(span->broad, span->count * sizeof *span->broad);
     span->capacity = span->count;
 }
 

@@ -5,7 +5,7 @@ int check_command(const struct command_call *call) {
     struct config_errors errors = {0};
     if (call->argc > 0)
         return command_usage_error(call, "\"%s\" is one word too many", call->argv[0]);
-    struct config *config = config_load(call->config_file, &errors);
+    struct config *config = config_read(call->config_file, &errors);
     if (config) {
         validate_config(config, &errors);
         config_errors_print(&config->notes, stdout);

@@ -51,13 +51,23 @@ static struct config *finish(struct loader *loader, unsigned errors_before) {
         directive_finish(loader);
     if (loader->errors->count == errors_before)
         config_check(loader->config, loader->errors);
-    if (loader->errors->count == errors_before)
-        return loader->config;
-    config_free(loader->config);
+    return loader->config;
+}
+
+static struct config *only_without_errors(struct config *config, bool has_errors) {
+    if (!has_errors)
+        return config;
+    config_free(config);
     return NULL;
 }
 
 struct config *config_load(const char *file, struct config_errors *errors) {
+    unsigned errors_before = errors->count;
+    struct config *config = config_read(file, errors);
+    return only_without_errors(config, errors->count != errors_before);
+}
+
+struct config *config_read(const char *file, struct config_errors *errors) {
     struct loader loader = {.errors = errors};
     unsigned errors_before = errors->count;
     loader.config = new_config(file ? file : "(defaults)");
@@ -78,5 +88,6 @@ struct config *config_load_text(const char *name, struct view text, struct confi
     }
     struct source source = {.name = loader.config->file};
     loader_read_lines(&loader, &source, text);
-    return finish(&loader, errors_before);
+    struct config *config = finish(&loader, errors_before);
+    return only_without_errors(config, errors->count != errors_before);
 }

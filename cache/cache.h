@@ -59,10 +59,10 @@ struct cache_query {
 };
 
 enum lookup {
-    LOOKUP_HIT,   // reader attached to a whole or arriving object that may be used as it is
+    LOOKUP_HIT,   // reader attached to a whole object that may be used as it is
     LOOKUP_STALE, // reader attached to a stored object that must be confirmed first; the caller fetches with
                   // cache_validators() through `fill`
-    LOOKUP_JOIN,  // reader attached to a fill whose head is not there yet; the head decides
+    LOOKUP_JOIN,  // reader attached to a fill that still runs; while its head is not there, the head decides
                   // (cache_reader_head)
     LOOKUP_MISS,  // reader attached to a new fill; the caller fetches through `fill`
     LOOKUP_PASS,  // this request is not for the store (method, range without a stored whole, no-store ...);

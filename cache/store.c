@@ -65,6 +65,19 @@ bool budget_take(struct cache *cache, uint64_t bytes) {
 
 // ---- what stands in the index ----
 
+struct policy_limits store_limits(struct cache *cache) {
+    return (struct policy_limits){atomic_load_explicit(&cache->minimum_object_bytes, memory_order_relaxed),
+            atomic_load_explicit(&cache->maximum_object_bytes, memory_order_relaxed)};
+}
+
+struct entry_name store_name(struct cache *cache, const struct cache_query *query) {
+    return (struct entry_name){
+            .key = key_of(cache->index.seed, &query->destination, query->authority, query->path),
+            .destination = &query->destination,
+            .authority = query->authority,
+            .path = query->path};
+}
+
 static struct cache_object **list_of(struct entry *entry, enum place place) {
     return place == PLACE_STORED ? &entry->stored : &entry->arriving;
 }

@@ -46,6 +46,12 @@ struct cache_fill {
 struct cache_fill *fill_new(struct cache *cache, const struct http_head *request, const char *pass_reason);
 void fill_free(struct cache_fill *fill); // of one that nobody has seen yet, or that has ended
 void fill_write_validators(struct cache_fill *fill);
+// Out of the index, with its base if `drop_base`: not to be joined any more, nor found. `marker` keeps the
+// next crowd from queueing.
+void fill_leave_index(struct cache_fill *fill, enum marker marker, bool drop_base);
+
+struct policy_limits store_limits(struct cache *cache);
+struct entry_name store_name(struct cache *cache, const struct cache_query *query); // views borrowed from it
 
 // Takes the object out of the index, if it is there as stored. True when it was.
 bool store_drop(struct cache *cache, struct cache_object *object);

@@ -20,9 +20,9 @@ static uint8_t slots[SLOTS];
 
 // Name octets are folded by one bit: good enough to find a slot, the name is compared after.
 static unsigned slot_of(struct view name) {
-    unsigned first = name.data[0] | 0x20, last = name.data[name.length - 1] | 0x20,
-             middle = name.data[name.length / 2] | 0x20;
-    return (unsigned)(name.length + first * 2 + middle * 10 + last) % SLOTS;
+    size_t first = name.data[0] | 0x20, last = name.data[name.length - 1] | 0x20,
+           middle = name.data[name.length / 2] | 0x20;
+    return (unsigned)((name.length + first * 2 + middle * 10 + last) % SLOTS);
 }
 
 __attribute__((constructor)) static void fill_slots(void) {

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#define VERSION_BYTES 8           // "HTTP/1.1"
-#define EMPTY_LINES_MAX 2         // before a request line
-#define EMPTY_LINES_BYTES (2 * 2) // of CRLF
+#define VERSION_BYTES 8     // "HTTP/1.1"
+#define EMPTY_LINES_MAX 2   // before a request line
+#define EMPTY_LINES_BYTES 4 // of CRLF
 
 static const struct {
     struct view name;
@@ -190,7 +190,7 @@ static enum parse parse_fields(struct parser *parser) {
 // Whether any line completed after `seen` ends the head or is wrong.
 static bool has_event(struct view input, size_t seen) {
     const char *before = memrchr(input.data, '\n', seen);
-    if (!before)
+    if (!before || before < input.data + EMPTY_LINES_BYTES) // the first line may be new, which is no field
         return true;
     struct view rest = view_skip(input, (size_t)(before + 1 - input.data));
     for (size_t length; (length = view_find(rest, '\n')) < rest.length; rest = view_skip(rest, length + 1)) {

@@ -6,6 +6,7 @@
 #include "intercept/tunnel.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -33,7 +34,7 @@ void accept_resume(struct worker *worker) {
 
 // Closes, to make room, a few of the connections that have waited longest without a whole request, so that
 // those who connect and say nothing cannot keep the others out. With `host` only that host's own.
-static void evict_waiting(struct worker *worker, const struct address *host) {
+static int evict_waiting(struct worker *worker, const struct address *host) {
     struct session *oldest[EVICT_ROUND] = {0};
     int64_t before = loop_now_ms(worker->loop) - EVICT_GRACE_MS;
     for (struct session *session = worker->sessions; session; session = session->next) {
@@ -48,8 +49,10 @@ static void evict_waiting(struct worker *worker, const struct address *host) {
                 carried = pushed;
             }
     }
-    for (int i = 0; i < EVICT_ROUND && oldest[i]; i++)
-        session_wake(oldest[i], EVENT_EVICT);
+    int count = 0;
+    for (; count < EVICT_ROUND && oldest[count]; count++)
+        session_wake(oldest[count], EVENT_EVICT);
+    return count;
 }
 
 void accept_release(struct worker *worker, const struct address *client) {
@@ -70,7 +73,8 @@ static void refuse(int fd) {
 static bool host_is_full(struct worker *worker, const struct endpoint *peer) {
     if (hosts_enter(&peer->address, worker->settings->client_connections_per_host))
         return false;
-    evict_waiting(worker, &peer->address);
+    if (evict_waiting(worker, &peer->address) > 0) // its own silent ones make room
+        return !hosts_enter(&peer->address, UINT_MAX);
     counter_add(&worker->counters, COUNTER_refused_limit, 1);
     char text[ADDRESS_TEXT_BYTES];
     log_limited(&limit_log, 10000,

@@ -147,16 +147,12 @@ static int explain(const char *path, int result, const char *why) {
 }
 
 // A configuration that was broken since the daemon read it must not keep anybody from talking to it.
-static struct config *load_or_default(const struct command_call *call) {
+static struct config *load(const struct command_call *call) {
     struct config_errors errors = {0};
-    struct config *config = config_load(call->config_file, &errors);
-    if (!config) {
-        config_errors_fini(&errors);
-        config = config_load(NULL, &errors);
-        if (config && call->has_config_file)
-            fprintf(stderr, "weir: %s has errors (weir check lists them); asking at %s\n", call->config_file,
-                    config->control);
-    }
+    struct config *config = config_read(call->config_file, &errors);
+    if (config && errors.count && call->has_config_file)
+        fprintf(stderr, "weir: %s has errors (weir check lists them); asking at %s\n", call->config_file,
+                config->control);
     CHECK(config != NULL || errors.count > 0);
     config_errors_fini(&errors);
     return config;
@@ -165,7 +161,7 @@ static struct config *load_or_default(const struct command_call *call) {
 static int run_request(const struct command_call *call, const char *request, int64_t timeout_ms, bool stop) {
     char why[1024] = "", *text = NULL;
     size_t length = 0;
-    struct config *config = load_or_default(call);
+    struct config *config = load(call);
     FILE *answer = open_memstream(&text, &length);
     if (!config || !answer) {
         fputs("weir: no memory\n", stderr);

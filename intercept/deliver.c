@@ -78,14 +78,15 @@ static void compose_fields(struct composer *out, const struct request *request, 
     }
 }
 
+// [RFC 9211 §2]: a hit is what was answered without going forward.
 static const char *cache_status(const struct request *request) {
     switch (request->result) {
     case RESULT_HIT:
         return "hit";
     case RESULT_JOINED:
-        return "hit; detail=joined";
+        return "fwd=miss; collapsed";
     case RESULT_REVALIDATED:
-        return "hit; fwd=stale; fwd-status=304";
+        return "fwd=stale; fwd-status=304";
     case RESULT_MISS:
         return request->lookup == LOOKUP_STALE ? "fwd=stale; stored" : "fwd=miss; stored";
     case RESULT_PASS:

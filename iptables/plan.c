@@ -87,7 +87,7 @@ static int plan_listeners(const struct config *config, struct plan *plan, struct
     return count < 0 ? count : 0;
 }
 
-bool plan_interface_is_sound(const char *name) {
+static bool name_is_sound(const char *name) {
     size_t length = strlen(name);
     size_t sound = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:@-");
     return length > 0 && length < IFNAMSIZ &&
@@ -95,7 +95,7 @@ bool plan_interface_is_sound(const char *name) {
 }
 
 static int add_interface(struct plan *plan, const char *name, struct problem *problem) {
-    if (!plan_interface_is_sound(name))
+    if (!name_is_sound(name))
         return problem_say(problem, EINVAL, "'%s' is no name of an interface that rules can hold", name);
     for (unsigned i = 0; i < plan->interface_count; i++)
         if (strcmp(plan->interfaces[i], name) == 0)

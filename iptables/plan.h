@@ -39,7 +39,4 @@ struct plan {
 // moment. -EINVAL for a configuration that cannot work, with the cure in `problem`.
 int plan_make(const struct config *config, struct plan *plan, struct problem *problem);
 
-// A name that rules can hold, with or without a last '+'.
-bool plan_interface_is_sound(const char *name);
-
 const char *family_name(enum family family); // "IPv4", "IPv6"

@@ -1,7 +1,4 @@
-#include "iptables/rules.h"
-
 #include "admin/command.h"
-#include "admin/mark.h"
 #include "iptables/guard.h"
 #include "iptables/lock.h"
 #include "iptables/nft.h"
@@ -30,24 +27,6 @@ struct options {
 static int fail(const struct problem *problem) {
     fprintf(stderr, "weir rules: %s\n", problem->text);
     return COMMAND_PROBLEM;
-}
-
-bool rules_check(const struct config *config, struct config_errors *errors) {
-    unsigned before = errors->count;
-    const char *mark = mark_problem(config);
-    const struct directive *place = config->set_by[DIRECTIVE_rule_mark] ? config->set_by[DIRECTIVE_rule_mark]
-                                                                        : config->set_by[DIRECTIVE_rule_mask];
-    if (mark && place)
-        config_error(errors, place, -1, "%s", mark);
-    for (size_t i = 0; i < config->directive_count; i++) {
-        const struct directive *directive = &config->directives[i];
-        for (unsigned word = 0; directive->id == DIRECTIVE_lan && word < directive->word_count; word++)
-            if (!plan_interface_is_sound(directive->words[word].text))
-                config_error(errors, directive, (int)word,
-                        "'%s' is no name of an interface, write its name as `ip link` shows it",
-                        directive->words[word].text);
-    }
-    return errors->count == before;
 }
 
 static int parse_backend(const struct command_call *call, const char *text, struct options *options) {

@@ -16,6 +16,7 @@ enum when {
     WHEN_FAMILY_REDIRECT_PORT,    // the same, listener on every address
     WHEN_FAMILY_REDIRECT_ADDRESS, // the same, listener on one address
     WHEN_PASS_WHEN_GONE,          // tproxy, on_failure open
+    WHEN_DROP_WHEN_GONE,          // tproxy, on_failure closed
 };
 
 struct line {
@@ -128,6 +129,8 @@ static bool stands(enum when when, const struct context *context) {
         return plan->mode == PLAN_REDIRECT;
     case WHEN_PASS_WHEN_GONE:
         return plan->mode == PLAN_TPROXY && plan->pass_when_gone;
+    case WHEN_DROP_WHEN_GONE:
+        return plan->mode == PLAN_TPROXY && !plan->pass_when_gone;
     case WHEN_FAMILY_TPROXY:
         return plan->mode == PLAN_TPROXY && target->on;
     case WHEN_REDIRECT_PORT:

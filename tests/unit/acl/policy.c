@@ -29,7 +29,7 @@ char *policy_errors(const char *lines) {
     struct acl *acl = build(lines, &errors);
     CU_ASSERT_PTR_NULL(acl);
     CU_ASSERT_PTR_NOT_NULL_FATAL(errors.text);
-    char *text = strdup(errors.text);
+    char *text = strdup(errors.text ? errors.text : "");
     acl_free(acl);
     config_errors_fini(&errors);
     return text;

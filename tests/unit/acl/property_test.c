@@ -81,13 +81,14 @@ static unsigned compare_masks(uint64_t *state, unsigned count, unsigned *matches
     struct acl_mask *made[64];
     char lines[64 * 140] = "";
     unsigned wrong = 0;
+    int length = 0;
     for (unsigned i = 0; i < count;) {
         const char *why;
         random_mask(state, masks[i]);
         made[i] = acl_mask_new(masks[i], &why);
         if (!made[i])
             continue;
-        strcat(strcat(strcat(lines, "block \""), masks[i]), "\"\n");
+        length += snprintf(lines + length, sizeof lines - (size_t)length, "block \"%s\"\n", masks[i]);
         i++;
     }
     struct acl *acl = policy_of(lines);

@@ -36,6 +36,8 @@ static const struct refused requests[] = {
         {VIEW("\r\n\r\n\r\nGET / HTTP/1.1" HOST), 400},
         {VIEW("\nGET / HTTP/1.1" HOST), 400},
         {VIEW("\r\n GET / HTTP/1.1" HOST), 400},
+        {VIEW("\r\nA: b\r\n"), 400}, // a request line that looks like a field
+        {VIEW("\r\n\r\nA: b\r\n"), 400},
         // the request line
         {VIEW("get / HTTP/1.1" HOST), 0},
         {VIEW("M-SEARCH * HTTP/1.1" HOST), 0},
