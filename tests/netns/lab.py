@@ -332,7 +332,9 @@ class Weir:
         return self.command("reload")
 
     def stats(self):
-        return json.loads(self.command("stats", "--json").stdout)["counters"]
+        """`weir stats --json`, counters and gauges in one."""
+        told = json.loads(self.command("stats", "--json").stdout)
+        return {**told, **told["counters"]}
 
     # The access log
 

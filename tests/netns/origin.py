@@ -4,6 +4,7 @@ the handler that behaves as the path says.
     /static/N        N bytes of a fixed pattern, ETag, Last-Modified, max-age=3600; ranges, conditions, HEAD
     /chunked/N       chunked with extensions and a trailer          /close/N      until close
     /held/N          half of the body, the rest once release(target) is called
+    /late/N          nothing at all before that
     /stall-head      never answers                                  /stall-body/N half of the body, then nothing
     /truncate/N      half of a Content-Length body, then FIN        /truncate-reset/N     ... then RST
     /truncate-chunked/N   no last chunk, then FIN                   /surplus      bytes after a complete response
@@ -221,6 +222,11 @@ class Page:
         self.respond("200 OK", self.cacheable(Content_Length=self.size), pattern(half))
         self.origin.wait_released(self.request.target)
         self.peer.send(pattern(self.size - half, half))
+
+    def do_late(self):
+        self.read_body()
+        self.origin.wait_released(self.request.target)
+        self.finish("200 OK", self.cacheable(Content_Length=self.size), pattern(self.size))
 
     def do_status(self):
         body = f"status {self.size}\n".encode()

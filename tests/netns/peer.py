@@ -93,7 +93,7 @@ class Peer:
         self.socket.settimeout(TIMEOUT)
         self.buffer = bytearray()
         self.address = None
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, IndexError):
             self.address = sock.getpeername()[0].replace("::ffff:", "")
 
     def __enter__(self):

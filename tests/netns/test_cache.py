@@ -156,6 +156,22 @@ def test_a_crowd_is_one_request_at_the_origin(way):
         with client:
             assert head.startswith(b"HTTP/1.1 200") and client.read(199000) == pattern(199000, 1000)
     assert way.origin.count(target) == 1
+    wait_for(lambda: results_of(way, target).count("MISS") == 1 and len(results_of(way, target)) == 8,
+        what="one MISS of eight lines")
+
+
+def test_a_crowd_that_comes_before_the_head(way):
+    target, before = way.unique("/late/50000"), way.daemon.stats()["client_bytes_in"]
+    crowd = [way.connect() for _ in range(8)]
+    for client in crowd:
+        client.request("GET", target, {"Host": way.host})
+    wait_for(lambda: way.daemon.stats()["client_bytes_in"] >= before + 8 * len(target), what="eight requests")
+    way.fetch(way.unique("/static/1"))
+    way.origin.release(target)
+    for client in crowd:
+        with client:
+            assert client.read_response().body == pattern(50000)
+    assert way.origin.count(target) == 1
     wait_for(lambda: sorted(results_of(way, target)) == ["JOINED"] * 7 + ["MISS"], what="one MISS, seven JOINED")
 
 

@@ -4,6 +4,7 @@ message; and whatever it was, the next request to that origin gets its own answe
 One worker, so that the next request takes the upstream connection of the last one whenever it was kept. The
 origin is one for all cases: a byte that a case left behind spoils the following ones.
 """
+import itertools
 import pathlib
 import socket
 import threading
@@ -53,7 +54,8 @@ class Recorder:
             if request.get("Expect"):
                 peer.send(head_bytes("HTTP/1.1 100 Continue", {}))
             check_unambiguous(request)
-            peer.read_body(request, framing(request))
+            if not peer.read_body(request, framing(request)).complete:
+                return
             with self.lock:
                 self.requests.append(request)
                 script, closes = self.script, self.closes
@@ -67,8 +69,9 @@ class Recorder:
                     b"" if request.method == "HEAD" else body)
 
     def targets(self):
+        """In order; one that was sent again because a kept connection had gone stale counts once."""
         with self.lock:
-            return [request.target for request in self.requests]
+            return [target for target, _ in itertools.groupby(request.target for request in self.requests)]
 
 
 def framing(request):

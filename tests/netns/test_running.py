@@ -133,7 +133,10 @@ def test_reload_swaps_the_rules_under_a_running_transfer(fresh, how):
 def test_a_bad_file_changes_nothing_and_is_named(fresh):
     fresh.daemon.write_config(BASE + "block\n")
     done = fresh.daemon.command("reload", check=False)
-    assert done.returncode == 1 and "weir.conf:" in done.stdout + done.stderr
+    assert done.returncode == 1 and "weir.conf" in done.stdout + done.stderr
+    fresh.daemon.process.send_signal(signal.SIGHUP)
+    line = len(fresh.daemon.file.read_text().splitlines())
+    wait_for(lambda: f"weir.conf:{line}:" in fresh.daemon.stderr(), what="the error's place in the daemon's log")
     assert fresh.fetch("/static/10").status == 200
     fresh.daemon.check_alive()
 
