@@ -224,18 +224,44 @@ enum acl_verdict acl_client(const struct acl *acl, const struct address *client,
     return deny ? ACL_DENY : ACL_ALLOW;
 }
 
+static uint32_t find_in(const struct mask_set *set, const struct url_list *urls, bool is_destination) {
+    for (unsigned i = 0; i < urls->count; i++)
+        if (urls->url[i].is_destination == is_destination)
+            return mask_set_find_one(set, &urls->url[i]);
+    return RULE_NONE;
+}
+
+// A blocked address of the destination: what a pass of the mere name does not lift.
+static uint32_t find_blocked_address(const struct acl *acl, const struct url_list *urls) {
+    for (unsigned i = 0; i < urls->count; i++)
+        if (urls->url[i].is_destination)
+            return mask_set_find_address(acl->block, &urls->url[i]);
+    return RULE_NONE;
+}
+
+// The rule that decides; *blocks says how.
+static uint32_t decide_url(const struct acl *acl, const struct url_list *urls, bool *blocks) {
+    *blocks = false;
+    uint32_t rule = find_in(acl->pass, urls, true);
+    if (rule != RULE_NONE)
+        return rule;
+    uint32_t pass = find_in(acl->pass, urls, false);
+    rule = pass == RULE_NONE ? mask_set_find(acl->block, urls) : find_blocked_address(acl, urls);
+    *blocks = rule != RULE_NONE;
+    return *blocks ? rule : pass;
+}
+
 enum acl_verdict acl_url(const struct acl *acl, const struct acl_request *request, struct acl_match *match) {
     struct url_list urls;
-    uint32_t pass = RULE_NONE, block = RULE_NONE;
+    uint32_t rule = RULE_NONE;
+    bool blocks = false;
     if (!mask_set_is_empty(acl->block) || !mask_set_is_empty(acl->pass)) {
         url_list_init(&urls, request);
-        pass = mask_set_find(acl->pass, &urls);
-        if (pass == RULE_NONE)
-            block = mask_set_find(acl->block, &urls);
+        rule = decide_url(acl, &urls, &blocks);
         url_list_fini(&urls);
     }
-    rule_match(&acl->rules, pass != RULE_NONE ? pass : block, match);
-    return block != RULE_NONE ? ACL_BLOCK : ACL_ALLOW;
+    rule_match(&acl->rules, rule, match);
+    return blocks ? ACL_BLOCK : ACL_ALLOW;
 }
 
 bool acl_no_cache(const struct acl *acl, const struct acl_request *request) {

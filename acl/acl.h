@@ -47,9 +47,9 @@ enum acl_verdict acl_client(const struct acl *acl, const struct address *client,
 // What: ACL_ALLOW or ACL_BLOCK. Masks (grammar: mask.h) are held against the normalised URL (url.h: host in
 // lower case, no trailing dot, percent-encoding undone, dot segments resolved), and against the same URL with
 // the original destination as its host, so that neither a spelling nor an innocent Host gets past. pass wins
-// over block, whichever of the two it matches: a client chooses its Host, so `pass NAME` lets it say NAME to
-// a blocked address too; `pass ADDRESS` is the exception that cannot be claimed. When pass decides, `match`
-// names that rule.
+// over block, with one exception: a client chooses its Host, so a pass that only the name matches does not
+// lift a block of the destination's address or prefix; a pass of the address does. `match` names the rule
+// that decided, a pass too.
 enum acl_verdict acl_url(const struct acl *acl, const struct acl_request *request, struct acl_match *match);
 
 // Whether no_cache forbids storing this URL.

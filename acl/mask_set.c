@@ -80,16 +80,20 @@ bool mask_set_finish(struct mask_set *set) {
     return prefix_table_finish(set->prefixes, NULL, NULL);
 }
 
-static uint32_t find_url(const struct mask_set *set, const struct url *url) {
+uint32_t mask_set_find_one(const struct mask_set *set, const struct url *url) {
     uint32_t rule = url->is_address ? prefix_table_find(set->prefixes, &url->address)
                                     : domain_set_find(set->domains, url->host, url->port, url->other_port);
     return rule == RULE_NONE && gram_index_count(set->grams) ? gram_index_find(set->grams, url) : rule;
 }
 
+uint32_t mask_set_find_address(const struct mask_set *set, const struct url *url) {
+    return url->is_address ? prefix_table_find(set->prefixes, &url->address) : RULE_NONE;
+}
+
 uint32_t mask_set_find(const struct mask_set *set, const struct url_list *urls) {
     uint32_t rule = RULE_NONE;
     for (unsigned i = 0; i < urls->count && rule == RULE_NONE; i++)
-        rule = find_url(set, &urls->url[i]);
+        rule = mask_set_find_one(set, &urls->url[i]);
     return rule;
 }
 

@@ -19,6 +19,10 @@ bool mask_set_finish(struct mask_set *set); // before the first look-up; false w
 // or the longest domain, then the earliest of the other masks.
 uint32_t mask_set_find(const struct mask_set *set, const struct url_list *urls);
 
+// The same for one of them, and for the addresses and prefixes alone.
+uint32_t mask_set_find_one(const struct mask_set *set, const struct url *url);
+uint32_t mask_set_find_address(const struct mask_set *set, const struct url *url);
+
 // A rule of this finished set that matches whatever `mask` matches under a name (under its addresses, for an
 // address), as far as that can be told from the masks alone; else RULE_NONE.
 uint32_t mask_set_cover(const struct mask_set *set, const struct mask *mask);

@@ -142,7 +142,7 @@ static void add_dialled(struct url_list *list, const struct acl_request *request
     }
     struct url *url = add_url(list, out, host, path);
     url->port = url->other_port = request->destination.port;
-    url->is_address = true;
+    url->is_address = url->is_destination = true;
     url->address = request->destination.address;
 }
 

@@ -21,6 +21,7 @@ struct url {
     struct view host, path;
     uint16_t port, other_port; // a mask's port may be either; 0: unknown
     bool is_address;           // the host is `address`
+    bool is_destination;       // it is where the request really goes, not what it names
     struct address address;
 };
 

@@ -85,8 +85,8 @@ struct config {
 // Reads FILE and what it includes. Returns a whole configuration, or NULL with at least one error in `errors`
 // (also for a file that cannot be read). `file` NULL gives the defaults.
 struct config *config_load(const char *file, struct config_errors *errors);
-// What can be read of it, errors or not: a line that was refused is as if it were not there. For telling more errors at
-// once, and for finding the control socket. NULL only without memory.
+// What can be read of it, errors or not: a line that was refused is as if it were not there. For telling more
+// errors at once, and for finding the control socket. NULL only without memory.
 struct config *config_read(const char *file, struct config_errors *errors);
 // The same from text in memory; `name` is what errors call it, and include is an error. For tests and
 // fuzzing.

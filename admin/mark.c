@@ -18,14 +18,6 @@ uint32_t mark_upstream(const struct config *config) {
     return mark ? mark : lowest_bit(mask_of(config) ^ low);
 }
 
-uint32_t mark_client(const struct config *config, uint32_t mark) {
-    return mark & ~mask_of(config);
-}
-
-uint32_t mark_for_upstream(const struct config *config, uint32_t client_mark) {
-    return mark_client(config, client_mark) | mark_upstream(config);
-}
-
 const char *mark_problem(const struct config *config) {
     uint32_t mask = mask_of(config), mark = mark_intercept(config);
     if (mark & ~mask)

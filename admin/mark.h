@@ -3,7 +3,7 @@
 //
 // Two values: *intercept* on a packet that weir is to take, and *upstream* on weir's own sockets towards
 // origins, which the rules let pass. With net.ipv4.tcp_fwmark_accept an accepted socket inherits the
-// intercept mark together with the client's bits; mark_client says what of it may go along to the origin.
+// intercept mark together with the client's bits; only those outside the mask may go along to the origin.
 #pragma once
 
 #include "admin/config.h"
@@ -12,12 +12,6 @@
 
 uint32_t mark_intercept(const struct config *config);
 uint32_t mark_upstream(const struct config *config); // never 0, never the intercept mark
-
-// The value for SO_MARK on an upstream socket: the client's own bits of `client_mark`, and the upstream mark.
-uint32_t mark_for_upstream(const struct config *config, uint32_t client_mark);
-
-// Only the bits outside our mask.
-uint32_t mark_client(const struct config *config, uint32_t mark);
 
 // NULL when rule_mark and rule_mask can work together, else what is wrong and what to write instead. The
 // functions above ask for a configuration of which this says NULL.

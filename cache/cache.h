@@ -55,7 +55,7 @@ struct cache_query {
     struct view authority;       // normalised Host, http/target.h
     struct view path;            // path and query
     int64_t now_s;               // wall clock
-    bool store_allowed; // false: no_cache, a body in the request...: only LOOKUP_PASS or a plain miss
+    bool store_allowed;          // false: no_cache, a body in the request...: LOOKUP_PASS
 };
 
 enum lookup {
@@ -69,11 +69,11 @@ enum lookup {
                   // reader attached to a new stream; the caller fetches through `fill`
 };
 
-// Looks up, and attaches `reader`. `*fill` is set (owned by the caller, who ends it with finish or abandon)
-// for STALE, MISS and PASS, NULL else. `*reason` becomes a static word for the log: "fresh", "expired",
-// "absent", "no-store"... Never fails: without memory it says PASS... and without any memory at all it aborts
-// (CHECK). only-if-cached without a usable object: LOOKUP_PASS with reason "only-if-cached" and *fill NULL:
-// answer 504.
+// Looks up, and attaches `reader`, which must be detached. `*fill` is set (owned by the caller, who ends it
+// with finish or abandon) for STALE, MISS and PASS, NULL else. `*reason` becomes a static word for the log:
+// "fresh", "expired", "absent", "no-store"... Never fails: without memory it says PASS... and without any
+// memory at all it aborts (CHECK). only-if-cached without a usable object: LOOKUP_PASS with reason
+// "only-if-cached" and *fill NULL: answer 504.
 enum lookup cache_lookup(struct cache *cache, const struct cache_query *query, struct cache_reader *reader,
         struct cache_fill **fill, const char **reason);
 
@@ -86,7 +86,7 @@ void cache_stream(struct cache *cache, struct cache_reader *reader, struct cache
 enum fill_kind {
     FILL_STORE,  // goes on; will be stored when it finishes
     FILL_STREAM, // goes on; will not be stored: joiners without the head are told READ_GONE and go on their
-                 // own
+                 // own, and the next requests for the URL are LOOKUP_PASS for a few seconds
     FILL_NOT_MODIFIED, // the response was a 304 that confirmed the stored object: every reader of the fill
                        // now reads that, with the head freshened; the caller ends the fill with finish
 };
@@ -103,16 +103,22 @@ struct cache_response {
 enum fill_kind cache_fill_head(
         struct cache_fill *fill, const struct cache_response *response, const char **reason);
 
-// How many bytes append takes now. 0: wait; `wake` is called once when there is room, as cache_reader's is. A
-// fill that stores has room as long as the store has; one that outgrows it becomes a stream, and readers go
-// on.
+// How many bytes append takes now. 0: wait; `wake` is called once when there is room, as cache_reader's is,
+// and not after finish or abandon. A fill that stores has room as long as the store has; one that outgrows
+// it, or is purged, becomes a stream. A stream holds a window ahead of its slowest reader, who thereby paces
+// the others: what has arrived stays until all have passed it. There is room again only when a quarter of the
+// window is free. When nobody reads a stream any more, `wake` is called, and what is appended from then on is
+// dropped.
 size_t cache_fill_room(struct cache_fill *fill, void (*wake)(void *owner), void *owner);
 // Copies; `length` is at most the room just told.
 void cache_fill_append(struct cache_fill *fill, const void *data, size_t length);
-// The message ended as its framing says. Consumes the fill.
+// The message ended as its framing says. Consumes the fill. What does not match the announced length is an
+// abandon.
 void cache_fill_finish(struct cache_fill *fill);
 // Cut short, refused or given up; without a head: there will be none. Readers get READ_BROKEN after what
-// arrived; never stored; a stale object it was to replace stays. Consumes the fill.
+// arrived, those who have not taken the head READ_GONE, the producer's own aside; never stored; a stale
+// object it was to replace stays, as it does on an answer that tells of the origin's trouble (5xx). Consumes
+// the fill.
 void cache_fill_abandon(struct cache_fill *fill);
 // Readers attached now. 0: nobody waits for it.
 unsigned cache_fill_readers(struct cache_fill *fill);
@@ -141,8 +147,8 @@ struct cache_head {
     const struct http_head *head; // end-to-end fields as they came, order and repeats kept; without
                                   // Content-Length, Transfer-Encoding and Age
     int64_t content_length;       // the whole body's, -1 when not known yet
-    int64_t age_s; // current age at the lookup's or confirmation's `now_s` [RFC 9111 §4.2.3]; -1 for a stream
-                   // or a first delivery without Age
+    int64_t age_s; // current age at the lookup's or confirmation's `now_s` [RFC 9111 §4.2.3]; -1: none to
+                   // send (the response is delivered for the first time, stored or not, and came without Age)
     bool has_body;
 };
 

@@ -79,7 +79,8 @@ static enum lookup decide_fetch(struct search *search, struct entry *entry, stru
         return say(search, LOOKUP_PASS, "marked");
     struct cache_object *base = stale && policy_has_validator(&stale->head->http) ? stale : NULL;
     search->is_alone = request->has_authorization || (request->has_condition && !base);
-    if (entry && marker == MARKER_NONE && !search->is_alone && (search->found = find_pending(search, entry))) {
+    if (entry && marker == MARKER_NONE && !search->is_alone &&
+            (search->found = find_pending(search, entry))) {
         search->role = ROLE_JOINED;
         return say(search, LOOKUP_JOIN, "awaited");
     }

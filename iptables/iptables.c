@@ -117,8 +117,10 @@ static int save(enum family family, bool counters, char **text, struct problem *
 int iptables_capture(enum family family, struct iptables_rules *rules, struct problem *problem) {
     char *text = NULL;
     int result = save(family, false, &text, problem);
-    if (result == 0)
+    if (result == 0) {
+        CHECK(text);
         iptables_parse(text, rules);
+    }
     free(text);
     return result;
 }

@@ -141,7 +141,9 @@ done:
     return result;
 }
 
+// Returns `error`, which is negative.
 static int say_failure(const char *name, int error, struct problem *problem) {
+    CHECK(error < 0);
     if (error == -ENOENT)
         return problem_say(problem, ENOENT,
                 "%s is not in PATH (%s): install it, or add its directory (mostly /usr/sbin)", name,
@@ -157,14 +159,16 @@ static int say_failure(const char *name, int error, struct problem *problem) {
 int tool_run(
         const char *const argv[], const char *input, struct tool_output *output, struct problem *problem) {
     struct capture captures[2] = {{.fd = -1}, {.fd = -1}};
-    int in = open_input(input);
-    int result = in < 0 ? -errno : run_with(argv, in, captures, &output->status);
+    int in = open_input(input), status = 0;
+    int result = in < 0 ? -errno : run_with(argv, in, captures, &status);
     close_fd(&in);
+    *output = (struct tool_output){.status = status};
     if (result < 0) {
         free(captures[0].text);
         free(captures[1].text);
         return say_failure(argv[0], result, problem);
     }
+    CHECK(captures[0].text && captures[1].text); // read to their ends
     output->out = captures[0].text;
     output->err = captures[1].text;
     return 0;
@@ -185,6 +189,7 @@ int tool_demand(const char *const argv[], const char *input, char **out, struct 
     int result = tool_run(argv, input, &output, problem);
     if (result < 0)
         return result;
+    CHECK(output.out && output.err);
     if (output.status != 0) {
         char line[512];
         tool_first_line(*output.err ? output.err : output.out, line, sizeof line);

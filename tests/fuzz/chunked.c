@@ -30,8 +30,8 @@ static void decode(struct view input, size_t step, struct outcome *outcome) {
     static const struct framing chunked = {FRAMING_CHUNKED, 0};
     struct body_decoder decoder;
     uint32_t random = (uint32_t)input.length;
-    memset(outcome, 0, sizeof *outcome);
     outcome->body = BODY_MORE;
+    outcome->length = 0;
     body_decoder_init(&decoder, &chunked);
     while (outcome->body == BODY_MORE && input.length > 0) {
         size_t length = view_take(input, step ? step : 1 + (next_random(&random) >> 16) % 16).length;

@@ -125,6 +125,17 @@ static void pass_wins(void) {
     acl_free(acl);
 }
 
+// A client chooses its Host: saying a passed name does not open a blocked address.
+static void a_passed_name_does_not_open_a_blocked_address(void) {
+    struct acl *acl =
+            policy_of("pass example.com 198.51.100.9\nblock 192.0.2.0/24 198.51.100.0/24 ads.org\n");
+    CU_ASSERT_EQUAL(url(acl, "http://example.com/", "203.0.113.1", 80), ACL_ALLOW);
+    CU_ASSERT_EQUAL(url(acl, "http://example.com/", "192.0.2.7", 80), ACL_BLOCK);
+    CU_ASSERT_EQUAL(url(acl, "http://198.51.100.9/", "198.51.100.7", 80), ACL_BLOCK);
+    CU_ASSERT_EQUAL(url(acl, "http://ads.org/", "198.51.100.9", 80), ACL_ALLOW);
+    acl_free(acl);
+}
+
 static void the_rule_is_named(void) {
     static const struct {
         const char *url, *rule;
@@ -261,5 +272,6 @@ static void checking(void) {
 SUITE(acl, CASE(nobody_is_turned_away_without_rules), CASE(the_longest_prefix_decides),
         CASE(deny_alone_lets_the_rest_in), CASE(families_stay_apart), CASE(an_innocent_host_does_not_pass),
         CASE(a_tunnel_has_only_a_destination), CASE(the_dialled_port_counts), CASE(pass_wins),
-        CASE(the_rule_is_named), CASE(no_cache_is_apart), CASE(long_urls), CASE(refused_rules),
-        CASE(every_bad_rule_is_reported), CASE(rules_that_can_match), CASE(checking))
+        CASE(a_passed_name_does_not_open_a_blocked_address), CASE(the_rule_is_named), CASE(no_cache_is_apart),
+        CASE(long_urls), CASE(refused_rules), CASE(every_bad_rule_is_reported), CASE(rules_that_can_match),
+        CASE(checking))

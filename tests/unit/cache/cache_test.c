@@ -173,7 +173,7 @@ static void joining(void) {
     CU_ASSERT_EQUAL(play_head(&early), READ_READY);
     CU_ASSERT_EQUAL(early.head.age_s, 0);
     play_send(&miss, 3000);
-    CU_ASSERT_EQUAL(play_get(&late, cache, "/a", NOW + 1), LOOKUP_HIT);
+    CU_ASSERT_EQUAL(play_get(&late, cache, "/a", NOW + 1), LOOKUP_JOIN);
     CU_ASSERT_STRING_EQUAL(late.reason, "arriving");
     CU_ASSERT_EQUAL(play_head(&late), READ_READY);
     CU_ASSERT_EQUAL(late.head.content_length, -1);
@@ -231,7 +231,7 @@ static void marker_gives_way(void) {
     CU_ASSERT_EQUAL(play_answer(&second, 200, "Cache-Control: no-store\n", 10), FILL_STREAM);
     CU_ASSERT_EQUAL(play_probe(cache, "GET", "/a", HOST, NOW), LOOKUP_PASS);
     CU_ASSERT_EQUAL(play_answer(&first, 200, FRESH "Cache-Control: public\n", 10), FILL_STORE);
-    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/a", HOST, NOW), LOOKUP_HIT);
+    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/a", HOST, NOW), LOOKUP_JOIN);
     play_send(&first, 10);
     play_finish(&first);
     CU_ASSERT_EQUAL(play_probe(cache, "GET", "/a", HOST, NOW), LOOKUP_HIT);
@@ -281,7 +281,7 @@ static void conditional_miss(void) {
     // Its 200 is stored like any other.
     play_begin(&conditional, cache, "GET", "/a", HOST "If-None-Match: \"x\"\n", NOW);
     CU_ASSERT_EQUAL(play_answer(&conditional, 200, FRESH "ETag: \"y\"\n", 10), FILL_STORE);
-    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/a", HOST, NOW), LOOKUP_HIT);
+    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/a", HOST, NOW), LOOKUP_JOIN);
     play_end(&conditional);
     cache_free(cache);
 }

@@ -150,7 +150,7 @@ static void replaced(void) {
     CU_ASSERT_EQUAL(play_get(&joiner, cache, "/a", LATER), LOOKUP_JOIN);
     stale.seed = joiner.seed = 1;
     CU_ASSERT_EQUAL(play_answer(&stale, 200, FRESH "ETag: \"y\"\n", 200), FILL_STORE);
-    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/a", HOST, LATER), LOOKUP_HIT); // the arriving one
+    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/a", HOST, LATER), LOOKUP_JOIN); // the arriving one
     play_send(&stale, 200);
     play_finish(&stale);
     expect_body(&joiner, 200);
