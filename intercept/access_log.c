@@ -224,7 +224,7 @@ static unsigned take_queue(struct output *output) {
 
 // One round, entered and left with the lock held.
 static void write_round(struct access_log *log) {
-    unsigned lost[OUTPUTS_MAXIMUM];
+    unsigned lost[OUTPUTS_MAXIMUM] = {0};
     bool reopening = log->reopening;
     log->reopening = false;
     log->waiting = 0;

@@ -53,7 +53,7 @@ static bool is_unknown(int result) {
 static enum origdst find_redirected(int fd, enum listen_mode mode, const struct endpoint *peer,
         struct endpoint *destination, int *error) {
     enum origdst direct = mode == LISTEN_ANY ? ORIGDST_FORWARD : ORIGDST_DIRECT;
-    struct endpoint local;
+    struct endpoint local = {0};
     int result = ask_conntrack(fd, peer, destination);
     if (is_unknown(result))
         return direct;
@@ -71,6 +71,7 @@ enum origdst origdst_find(int fd, enum listen_mode mode, const struct endpoint *
         const struct own_addresses *own, struct endpoint *destination, int *error) {
     enum origdst found = ORIGDST_INTERCEPTED;
     *error = 0;
+    *destination = (struct endpoint){0};
     if (mode == LISTEN_FORWARD)
         return ORIGDST_FORWARD;
     if (mode == LISTEN_TPROXY) {
