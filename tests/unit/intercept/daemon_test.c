@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -249,11 +251,18 @@ static int second_one(void) {
     start();
     REQUIRE(wait_end() == COMMAND_PROBLEM);
     REQUIRE(log_becomes("another weir answers at "));
+    snprintf(path, sizeof path, "%s", socket_file);
+    snprintf(socket_file, sizeof socket_file, "%s/other", folder);
+    write_config("user root\nlisten 23129 redirect\n"); // the port alone is taken
+    start();
+    REQUIRE(wait_end() == COMMAND_PROBLEM);
+    REQUIRE(log_becomes("bind: Address already in use: another program has the port"));
+    memcpy(socket_file, path, sizeof socket_file);
+    write_config("user root\nlisten 23129 redirect\n");
     daemon_pid = first;
     REQUIRE(answers()); // unharmed
     kill(first, SIGKILL);
     REQUIRE(waitpid(first, NULL, 0) == first);
-    snprintf(path, sizeof path, "%s", socket_file);
     REQUIRE(access(path, F_OK) == 0); // left over, and replaced
     start();
     REQUIRE(answers());
@@ -262,6 +271,47 @@ static int second_one(void) {
     REQUIRE(access(path, F_OK) != 0);
     REQUIRE(remove_folder() == 0);
     return 0;
+}
+
+static bool hears(int manager, const char *wanted) {
+    char text[512] = "";
+    struct pollfd readable = {.fd = manager, .events = POLLIN};
+    while (!strstr(text, wanted)) {
+        ssize_t length = poll(&readable, 1, 10000) == 1 ? recv(manager, text, sizeof text - 1, 0) : -1;
+        if (length < 0)
+            return false;
+        text[length] = '\0';
+    }
+    return true;
+}
+
+static int notifies(void) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    REQUIRE(make_folder() == 0);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/notify", folder);
+    int manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    REQUIRE(bind(manager, (struct sockaddr *)&address, sizeof address) == 0);
+    REQUIRE(chmod(address.sun_path, 0777) == 0);
+    setenv("NOTIFY_SOCKET", address.sun_path, 1);
+    setenv("WATCHDOG_USEC", "400000", 1);
+    unsetenv("WATCHDOG_PID");
+    write_config("user nobody\nlisten 23129 redirect\n");
+    start();
+    REQUIRE(hears(manager, "READY=1"));
+    REQUIRE(strstr(ask("stats json"), "\"workers\":2")); // ready means ready
+    REQUIRE(hears(manager, "WATCHDOG=1"));
+    kill(daemon_pid, SIGHUP);
+    REQUIRE(hears(manager, "RELOADING=1\nMONOTONIC_USEC=") && hears(manager, "READY=1"));
+    kill(daemon_pid, SIGTERM);
+    REQUIRE(hears(manager, "STOPPING=1") && hears(manager, "STATUS=Draining: 0 connections"));
+    REQUIRE(wait_end() == 0);
+    close(manager);
+    REQUIRE(remove_folder() == 0);
+    return 0;
+}
+
+static void tells_the_service_manager(void) {
+    CU_ASSERT_TRUE(netns_passes(notifies));
 }
 
 static void runs_and_answers(void) {
@@ -289,4 +339,5 @@ static void only_one_a_socket(void) {
 }
 
 SUITE(intercept_daemon, CASE(runs_and_answers), CASE(becomes_its_user), CASE(reloads_and_drains),
-        CASE(fails_at_once_and_says_why), CASE(names_missing_capabilities), CASE(only_one_a_socket))
+        CASE(fails_at_once_and_says_why), CASE(names_missing_capabilities), CASE(only_one_a_socket),
+        CASE(tells_the_service_manager))

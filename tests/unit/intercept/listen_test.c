@@ -105,10 +105,12 @@ static void sockets_share_a_port(void) {
     CU_ASSERT_TRUE_FATAL(first >= 0);
     CU_ASSERT_EQUAL(getsockname(first, (struct sockaddr *)&address, &length), 0);
     CU_ASSERT_TRUE(endpoint_from_sockaddr(&point.address, (struct sockaddr *)&address));
+    CU_ASSERT_EQUAL(listen_probe(&point), -EADDRINUSE);
     int second = listen_open(&point, &what);
     CU_ASSERT_TRUE(second >= 0);
     close(first);
     close(second);
+    CU_ASSERT_EQUAL(listen_probe(&point), 0);
     point = (struct listen_point){.address.port = 1, .mode = LISTEN_FORWARD};
     CU_ASSERT_TRUE(address_parse(VIEW("203.0.113.77"), &point.address.address));
     CU_ASSERT_EQUAL(listen_open(&point, &what), -EADDRNOTAVAIL);
