@@ -135,6 +135,15 @@ class Gateway:
             self.lab.gw.run("ip", family, "route", "flush", "table", "all", "proto", "57", check=False)
 
 
+def path_with_legacy_iptables(directory):
+    """The same programs, with iptables-legacy behind the names of iptables."""
+    path = path_without(directory, ())
+    for link in pathlib.Path(directory).glob("ip*tables*"):
+        link.unlink()
+        link.symlink_to(shutil.which(link.name.replace("tables", "tables-legacy", 1)))
+    return path
+
+
 def path_without(directory, missing, replaced=()):
     """A PATH with every program the command runs but `missing`; `replaced` maps names to shell scripts."""
     directory = pathlib.Path(directory)
