@@ -12,7 +12,7 @@ import time
 import pytest
 
 from lab import GATEWAY, GATEWAY_WAN, CLIENT, client_address, origin_address, wait_for
-from rules_gateway import (INTERCEPT, MASK, PORT, UPSTREAM, IP_TRANSPARENT, IPV6_TRANSPARENT, Gateway, Listener,
+from rules_gateway import (INTERCEPT, PORT, UPSTREAM, IP_TRANSPARENT, IPV6_TRANSPARENT, Gateway, Listener,
     path_with_legacy_iptables, path_without)
 
 BACKENDS = ["iptables", "nft"]
