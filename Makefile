@@ -80,6 +80,7 @@ lint:
 	@tools/install-packages build lint test
 	clang-format --dry-run -Werror $(CODE)
 	tools/lint-arrows
+	@$(MAKE) --no-print-directory lint-manuals
 	shellcheck $(SHELL_SCRIPTS)
 	@$(MAKE) --no-print-directory -k -j$$(nproc) tidy
 
@@ -118,6 +119,26 @@ build/fuzz/%: tests/fuzz/%.c $(FUZZ_SOURCES)
 	@mkdir -p $(@D)
 	clang $(FUZZ_FLAGS) -o $@ $^
 .PRECIOUS: build/fuzz/%
+
+# ---- installing ----
+
+include docs/docs.mk
+include systemd/systemd.mk
+MANDIR ?= $(PREFIX)/share/man
+
+# An existing configuration is left alone.
+install: all manuals install-systemd
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(SYSCONFDIR)/weir $(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(MANDIR)/man5
+	install -m 755 $(OUT)/weir $(DESTDIR)$(BINDIR)/weir
+	install -m 644 build/docs/weir.8 $(DESTDIR)$(MANDIR)/man8/weir.8
+	install -m 644 build/docs/weir.conf.5 $(DESTDIR)$(MANDIR)/man5/weir.conf.5
+	install -m 644 docs/weir.conf.example $(DESTDIR)$(SYSCONFDIR)/weir/weir.conf.example
+	test -e $(DESTDIR)$(SYSCONFDIR)/weir/weir.conf || \
+		install -m 644 docs/weir.conf.example $(DESTDIR)$(SYSCONFDIR)/weir/weir.conf
+
+uninstall: uninstall-systemd
+	rm -f $(DESTDIR)$(BINDIR)/weir $(DESTDIR)$(MANDIR)/man8/weir.8 $(DESTDIR)$(MANDIR)/man5/weir.conf.5 \
+		$(DESTDIR)$(SYSCONFDIR)/weir/weir.conf.example
 
 clean:
 	rm -rf build

@@ -141,9 +141,10 @@ enum marker index_marker(struct shard *shard, struct entry *entry, int64_t now_s
 
 static size_t forget_old(struct shard *shard, const struct entry *keep, int64_t now_s) {
     size_t freed = 0;
-    struct entry *oldest;
-    while ((oldest = shard->marker_oldest) && oldest != keep &&
-            (shard->markers > INDEX_MARKERS_MAX || is_over(oldest, now_s))) {
+    for (struct entry *oldest = shard->marker_oldest, *newer; oldest && oldest != keep; oldest = newer) {
+        if (shard->markers <= INDEX_MARKERS_MAX && !is_over(oldest, now_s))
+            break;
+        newer = oldest->marker_newer;
         unmark(shard, oldest);
         freed += index_release(shard, oldest);
     }

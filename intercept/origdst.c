@@ -53,7 +53,7 @@ static bool is_unknown(int result) {
 static enum origdst find_redirected(int fd, enum listen_mode mode, const struct endpoint *peer,
         struct endpoint *destination, int *error) {
     enum origdst direct = mode == LISTEN_ANY ? ORIGDST_FORWARD : ORIGDST_DIRECT;
-    struct endpoint local;
+    struct endpoint local = {0};
     int result = ask_conntrack(fd, peer, destination);
     if (is_unknown(result))
         return direct;

@@ -22,11 +22,15 @@ int upstream_pool_init(struct upstream_pool *pool) {
     return pool->buckets ? 0 : -ENOMEM;
 }
 
-void upstream_pool_fini(struct upstream_pool *pool) {
+void upstream_pool_close(struct upstream_pool *pool) {
     for (struct upstream *upstream = pool->oldest, *next; upstream; upstream = next) {
         next = upstream->age_next;
         upstream_close(upstream);
     }
+}
+
+void upstream_pool_fini(struct upstream_pool *pool) {
+    upstream_pool_close(pool);
     free(pool->buckets);
     pool->buckets = NULL;
 }
@@ -222,8 +226,9 @@ void upstream_forget(struct worker *worker) {
 }
 
 bool upstream_evict(struct worker *worker) {
-    if (!worker->pool.oldest)
+    struct upstream *oldest = worker->pool.oldest;
+    if (!oldest)
         return false;
-    upstream_close(worker->pool.oldest);
+    upstream_close(oldest); // NOLINT(clang-analyzer-unix.Malloc): closing takes it out of the pool
     return true;
 }

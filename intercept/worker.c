@@ -86,8 +86,7 @@ static void on_drain(struct letter *letter) {
     pthread_mutex_unlock(&worker->lock);
     worker->draining = true;
     close_listeners(worker);
-    while (upstream_evict(worker))
-        continue;
+    upstream_pool_close(&worker->pool);
     wake_all(worker, EVENT_DRAIN);
     deadline_set(&worker->tick, loop_now_ms(worker->loop) + 1);
 }
