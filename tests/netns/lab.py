@@ -298,7 +298,8 @@ class Weir:
             notify.bind(str(self.directory / "notify"))
             (self.directory / "notify").chmod(0o777)
             notify.setblocking(False)
-            environment = dict(os.environ, NOTIFY_SOCKET=str(self.directory / "notify"), **environment)
+            environment = {"ASAN_OPTIONS": "quarantine_size_mb=16", **os.environ, **environment,
+                "NOTIFY_SOCKET": str(self.directory / "notify")}
             with open(self.errors, "wb") as errors:
                 self.process = self.lab.gw.start(*prefix, BINARY, "run", "-c", self.file, env=environment,
                         stdin=subprocess.DEVNULL, stdout=errors, stderr=errors,

@@ -218,6 +218,8 @@ def test_the_byte_budget_holds(way4):
     before = way4.daemon.rss_bytes()
     for number in range(60):
         assert way4.fetch(way4.unique(f"/static/{1_000_000 + number}")).complete
+    stats = way4.daemon.stats()
+    assert stats["cache_bytes"] <= stats["cache_limit_bytes"] == 32 << 20 and stats["cache_evictions"] > 0
     assert way4.daemon.rss_bytes() - before < 64 << 20
     assert twice(way4, way4.unique("/static/1000"))[0].cache == "hit"
 
