@@ -129,9 +129,10 @@ static void check_access_log(const struct check *check, const struct directive *
         config_error(check->errors, directive, 2,
                 "no access log format is called \"%.80s\", write common, combined, squid or json",
                 directive->words[2].text);
-    else if (*directive->words[path].text != '/')
+    else if (*directive->words[path].text != '/' && strcmp(directive->words[path].text, "-") != 0)
         config_error(check->errors, directive, path,
-                "\"%.80s\" is no path from the root, write access_log [MASK] /PATH [FORMAT]",
+                "\"%.80s\" is no path from the root, write access_log [MASK] /PATH [FORMAT], or - for "
+                "standard output",
                 directive->words[path].text);
 }
 

@@ -142,7 +142,7 @@ struct session {
     struct fetch *fetch;
     struct names_query *names;
     struct address resolved[8];
-    unsigned resolved_count;
+    unsigned resolved_count, resolved_next;
     bool resolved_done;
     struct tunnel *tunnel;
 };
@@ -169,6 +169,10 @@ bool session_read_ahead(struct session *session);
 
 // Ends every session of the worker at once (its thread has ended).
 void session_end_all(struct worker *worker);
+
+// A forward request's next address of its name becomes the destination. False when there is none (left);
+// always for an intercepted connection, whose destination is the kernel's word.
+bool session_next_destination(struct session *session);
 
 // The request is over without a log line (its memory goes); detaches reader, fetch and look-up.
 void session_drop_request(struct session *session);

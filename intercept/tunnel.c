@@ -124,6 +124,10 @@ static enum run end_broken(struct session *session, const char *reason) {
 }
 
 static enum run cannot_connect(struct session *session, int status, const char *reason, const char *text) {
+    if (session_next_destination(session)) { // CONNECT to a name with several addresses
+        tunnel_free(session);
+        return RUN_NEXT;
+    }
     counter_add(&session->worker->counters, COUNTER_upstream_failed, 1);
     if (session->request && session->request->answered) // an accepted upgrade: the 101 cannot be taken back
         return end_broken(session, reason);
