@@ -25,6 +25,6 @@ const char *mark_problem(const struct config *config) {
     if (mark == 0)
         return "rule_mark is 0, which every unmarked packet has, choose another value within rule_mask";
     if ((mask ^ lowest_bit(mask)) == 0)
-        return "rule_mask has one bit, weir needs two marks of its own: give it at least two bits";
+        return "rule_mask has one bit and weir needs two marks of its own, give it at least two bits";
     return NULL;
 }
