@@ -318,7 +318,9 @@ static enum run take_head(struct session *session, const struct http_head *head)
                          (request->framing.kind == FRAMING_LENGTH && request->framing.length == 0);
     request->expects_continue = !request->body_done && request->head.minor_version == 1 &&
                                 http_field_has_token(&request->head, FIELD_EXPECT, VIEW("100-continue"));
-    request->wants_upgrade = asks_for_upgrade(&request->head);
+    // A switch in the middle of a body would leave both sides with another idea of where the new protocol
+    // begins: with a body the request goes on without Upgrade [RFC 9110 §7.8 lets us ignore it].
+    request->wants_upgrade = request->body_done && asks_for_upgrade(&request->head);
     if (!http_keeps_alive(&request->head) || session->worker->draining)
         session->closing = true;
     session_goto(session, STEP_admit);
