@@ -388,12 +388,8 @@ static enum run head_is_late(struct session *session) {
     }
     if (session->waits_for == TIMEOUT_client_idle)
         return RUN_END;
-    if (may_be_tunnelled(session) && http_sniff(buffer_view(&session->in),
-                                             (size_t)session->settings->config->target_bytes) == SNIFF_MORE) {
-        session_goto(
-                session, STEP_tunnel); // a few bytes that may or may not become HTTP: let the server judge
-        return RUN_NEXT;
-    }
+    // Also when the bytes may still become something else than HTTP: a tunnel would take the rest of a
+    // request past the rules.
     struct http_error error = {408, "The request was not complete in time."};
     return bad_head(session, &error);
 }
