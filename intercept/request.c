@@ -185,8 +185,7 @@ static bool body_is_bad(struct session *session) {
     request->body_bad = true;
     if (session->fetch)
         fetch_leave(session->fetch);
-    session->fetch = NULL;
-    cache_reader_detach(&session->reader);
+    session->fetch = NULL; // the reader stays until the access line is written: it holds the response's head
     if (!request->answered) {
         reply_page(session, 400, RESULT_BAD, "bad-body", request->body.error, VIEW(""));
     } else {
