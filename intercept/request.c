@@ -126,8 +126,10 @@ void request_interrupted(struct session *session) {
 enum run request_give_up(struct session *session, const char *reason) {
     struct request *request = session->request;
     request->total_at_ms = INT64_MAX;
-    if (session->step == STEP_finish)
+    if (session->step == STEP_finish) { // sending what is left of an answer
+        request_log(session, request->result, reason);
         return RUN_END;
+    }
     if (!request->answered && !session->tunnel)
         return reply_page(session, 504, RESULT_ERROR, reason,
                 "The request took longer than this gateway allows.", VIEW(""));
