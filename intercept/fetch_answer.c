@@ -36,9 +36,10 @@ static enum run relay_interim(struct fetch *fetch, const struct http_head *head)
         return fetch_give_up(fetch, 502, "too-many-interim", "The server sent too many interim responses.");
     if (session && session->request->head.minor_version == 1 && !session->request->answered)
         fetch_head_interim(session, head);
-    if (session)
+    if (session && head->status == 100)
         session->request->expects_continue = false;
-    fetch->expects_continue = false;
+    if (head->status == 100)
+        fetch->expects_continue = false;
     fetch_set_deadline(fetch, TIMEOUT_first_byte);
     buffer_take(&fetch->upstream->in, head->head_length);
     return RUN_NEXT;
