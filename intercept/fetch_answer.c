@@ -153,9 +153,11 @@ static ssize_t receive(struct fetch *fetch, size_t want, size_t limit) {
     return got;
 }
 
-// While the client owes its body, its own deadline holds; one that waits for a 100 owes nothing.
+// While the client owes its body, its own deadline holds; one that waits for a 100, or for the origin to take
+// what was sent, owes nothing.
 static bool origin_owes(const struct fetch *fetch) {
-    return fetch->upload_over || fetch->upload_broken || !fetch->session || fetch->expects_continue;
+    return fetch->upload_over || fetch_upload_is_held(fetch) || fetch->upload_broken || !fetch->session ||
+           fetch->expects_continue;
 }
 
 enum run fetch_answer_run(struct fetch *fetch) {

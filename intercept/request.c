@@ -247,7 +247,8 @@ bool request_upload(struct session *session) {
         continue;
     if (broken)
         return false;
-    bool may_stall = request->body_done || (request->expects_continue && !request->body_begun);
+    bool may_stall = request->body_done || (request->expects_continue && !request->body_begun) ||
+                     fetch_upload_is_held(session->fetch); // the origin is awaited, not the client
     if (may_stall)
         session->wait_until_ms = 0;
     else if (session->wait_until_ms == 0)
