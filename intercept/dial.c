@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <unistd.h>
 
 #ifndef IP_BIND_ADDRESS_NO_PORT
@@ -67,8 +68,12 @@ int dial_begin(const struct dial *dial) {
 }
 
 int dial_result(int fd) {
+    struct pollfd wanted = {.fd = fd, .events = POLLOUT};
     int error = 0;
     socklen_t length = sizeof error;
+    // SO_ERROR is 0 as well while the attempt still runs.
+    if (poll(&wanted, 1, 0) == 0)
+        return -EINPROGRESS;
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0)
         return -errno;
     return -error;
