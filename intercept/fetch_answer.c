@@ -49,8 +49,10 @@ static enum run switch_protocols(struct fetch *fetch, const struct http_head *he
     if (!fetch->wants_upgrade || !session || session->request->answered)
         return fetch_give_up(
                 fetch, 502, "unasked-upgrade", "The server switched protocols without being asked.");
-    if (!fetch_head_interim(session, head) || !tunnel_begin_upgraded(session))
+    if (!tunnel_begin_upgraded(session) || !fetch_head_interim(session, head)) {
+        tunnel_free(session); // the 101 was not written: a page may still be
         return fetch_give_up(fetch, 503, "no-memory", "The gateway is out of memory for this request.");
+    }
     buffer_take(&fetch->upstream->in, head->head_length);
     session->request->answered = true;
     session->request->status = 101;
