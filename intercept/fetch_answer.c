@@ -154,19 +154,22 @@ static ssize_t receive(struct fetch *fetch, size_t want, size_t limit) {
     return got;
 }
 
-// While the client owes its body, its own deadline holds; one that waits for a 100 owes nothing.
+// While the client owes its body, its own deadline holds; one that waits for a 100 owes nothing, nor does one
+// whose bytes the origin does not take.
 static bool origin_owes(const struct fetch *fetch) {
-    return fetch->upload_over || fetch->upload_broken || !fetch->session || fetch->expects_continue;
+    bool is_stuck = fetch->head_sent < fetch->head_length || buffer_length(&fetch->out) > 0;
+    return is_stuck || fetch->upload_over || fetch->upload_broken || !fetch->session ||
+           fetch->expects_continue;
 }
 
 enum run fetch_answer_run(struct fetch *fetch) {
     int events = WATCH_READ;
+    fetch_send_push(fetch, &events); // first: what came this moment is not stuck
     if (fetch->late && origin_owes(fetch))
         return fetch_give_up(fetch, 504, "first-byte-timeout", "The server did not answer in time.");
     if (fetch->late)
         fetch_set_deadline(fetch, TIMEOUT_first_byte);
     fetch->late = false;
-    fetch_send_push(fetch, &events);
     for (;;) {
         enum run run = parse_head(fetch);
         if (run == RUN_NEXT && fetch->step == FETCH_HEAD)
