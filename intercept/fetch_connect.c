@@ -16,7 +16,8 @@ static enum run connect_failed(struct fetch *fetch, int error) {
     fetch->upstream = NULL;
     if (!is_for_want_of_ours(error) && fetch->session && session_next_destination(fetch->session)) {
         upstream_key_of_session(fetch->session, &fetch->key);
-        return RUN_NEXT; // begins anew
+        fetch->step = FETCH_CONNECT; // begins anew, also when a kept connection had turned out stale
+        return RUN_NEXT;
     }
     counter_add(&fetch->worker->counters, COUNTER_upstream_failed, 1);
     switch (-error) {

@@ -6,6 +6,14 @@
 #include <sys/socket.h>
 
 #define LINGER_BYTES (64 << 20) // read and dropped at the most, so that a sender without end is cut off
+#define LINGER_SPELLS 12        // a client that goes on sending has so many times `timeout linger` altogether
+
+// The deadline is for silence; the sum is bounded too.
+static void wait_for_rest(struct session *session) {
+    session_wait(session, TIMEOUT_linger);
+    if (session->wait_until_ms > session->linger_until_ms)
+        session->wait_until_ms = session->linger_until_ms;
+}
 
 static enum run linger(struct session *session) {
     struct worker *worker = session->worker;
@@ -17,6 +25,7 @@ static enum run linger(struct session *session) {
             continue;
         if (got <= 0)
             return RUN_END;
+        wait_for_rest(session);
         session->lingered_bytes += (uint64_t)got;
         if (session->lingered_bytes > LINGER_BYTES)
             return RUN_END;
@@ -33,7 +42,9 @@ static enum run begin_linger(struct session *session) {
         return RUN_END;
     session->lingering = true;
     session->want_read = true;
-    session_wait(session, TIMEOUT_linger);
+    session->linger_until_ms = loop_now_ms(session->worker->loop) +
+                               LINGER_SPELLS * session->settings->config->timeout_ms[TIMEOUT_linger];
+    wait_for_rest(session);
     return RUN_NEXT;
 }
 

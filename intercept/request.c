@@ -170,7 +170,15 @@ void request_query(struct session *session, struct cache_query *query) {
 
 // ---- the body ----
 
-static bool client_left(struct session *session) {
+enum upload {
+    UPLOAD_MORE,   // another piece may follow at once
+    UPLOAD_CLIENT, // the client's turn
+    UPLOAD_ORIGIN, // the origin's: the fetch wakes us, and has a deadline of its own
+    UPLOAD_OVER,
+    UPLOAD_BROKEN, // the step was changed
+};
+
+static enum upload client_left(struct session *session) {
     struct request *request = session->request;
     request->body_bad = true;
     session->gone = true;
@@ -179,10 +187,10 @@ static bool client_left(struct session *session) {
         request->result = RESULT_ABORTED;
     request->answered = true;
     session_goto(session, STEP_finish);
-    return false;
+    return UPLOAD_BROKEN;
 }
 
-static bool body_is_bad(struct session *session) {
+static enum upload body_is_bad(struct session *session) {
     struct request *request = session->request;
     request->body_bad = true;
     if (session->fetch)
@@ -195,26 +203,21 @@ static bool body_is_bad(struct session *session) {
         request->reason = "bad-body";
         session_goto(session, STEP_finish);
     }
-    return false;
+    return UPLOAD_BROKEN;
 }
 
-// One read's worth. False when nothing more can be done now (want_read says whether to wait for the client).
-static bool upload_some(struct session *session, bool *broken) {
+// One read's worth.
+static enum upload upload_some(struct session *session) {
     struct request *request = session->request;
     size_t room = fetch_upload_room(session->fetch);
     if (room == 0)
-        return false; // the fetch wakes us
+        return UPLOAD_ORIGIN;
     if (buffer_length(&session->in) == 0) {
         ssize_t got = session_receive(session, SESSION_READ_BYTES);
-        if (got == -EAGAIN) {
-            session->want_read = true;
-            return false;
-        }
-        if (got <= 0) {
-            *broken = true;
-            client_left(session);
-            return false;
-        }
+        if (got == -EAGAIN)
+            return UPLOAD_CLIENT;
+        if (got <= 0)
+            return client_left(session);
         session_wait(session, TIMEOUT_client_body);
     }
     request->body_begun = true;
@@ -223,33 +226,28 @@ static bool upload_some(struct session *session, bool *broken) {
     while ((body = body_decode(&request->body, &input, &content)) == BODY_DATA)
         fetch_upload(session->fetch, content);
     buffer_take(&session->in, all.length - input.length);
-    if (body == BODY_BAD) {
-        *broken = true;
-        body_is_bad(session);
-        return false;
-    }
-    if (body == BODY_END) {
-        request->body_done = true;
-        session->wait_until_ms = 0;
-        fetch_upload_end(session->fetch, body_trailers(&request->body));
-        return false;
-    }
-    return true;
+    if (body == BODY_BAD)
+        return body_is_bad(session);
+    if (body == BODY_MORE)
+        return UPLOAD_MORE;
+    request->body_done = true;
+    fetch_upload_end(session->fetch, body_trailers(&request->body));
+    return UPLOAD_OVER;
 }
 
 bool request_upload(struct session *session) {
     struct request *request = session->request;
-    bool broken = false;
     session->want_read = false;
     if (!session->fetch || request->body_done || request->body_bad)
         return true;
-    for (int i = 0; i < 16 && upload_some(session, &broken); i++)
-        continue;
-    if (broken)
+    enum upload upload = UPLOAD_MORE;
+    for (int i = 0; i < 16 && upload == UPLOAD_MORE; i++)
+        upload = upload_some(session);
+    if (upload == UPLOAD_BROKEN)
         return false;
-    bool may_stall = request->body_done || (request->expects_continue && !request->body_begun) ||
-                     fetch_upload_is_held(session->fetch); // the origin is awaited, not the client
-    if (may_stall)
+    session->want_read = upload == UPLOAD_MORE || upload == UPLOAD_CLIENT;
+    bool is_owed = session->want_read && (request->body_begun || !request->expects_continue);
+    if (!is_owed)
         session->wait_until_ms = 0;
     else if (session->wait_until_ms == 0)
         session_wait(session, TIMEOUT_client_body);

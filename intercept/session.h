@@ -134,6 +134,7 @@ struct session {
     unsigned requests;
     uint64_t bytes_in, bytes_out;
     uint64_t lingered_bytes;
+    int64_t linger_until_ms;
     size_t seen; // of `in`, known to hold no end of a head
     struct buffer in, out;
     // the current request
