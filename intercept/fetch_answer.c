@@ -26,7 +26,7 @@ static enum run no_answer(struct fetch *fetch, const char *reason, const char *t
     upstream_close(fetch->upstream);
     fetch->upstream = NULL;
     fetch->retried = true;
-    fetch->upload_broken = false;
+    fetch->upload_broken = fetch->upload_reset = false;
     return fetch_connect_begin(fetch, false);
 }
 

@@ -36,6 +36,8 @@ struct fetch {
     bool upload_begun;
     bool upload_over;
     bool upload_broken; // the origin takes no more of it
+    bool upload_reset;  // the origin's reset was told to a send: what is read after it ends as if it were
+                        // closed
     bool retried;
     char *head;
     size_t head_length, head_sent;

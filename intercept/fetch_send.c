@@ -51,6 +51,7 @@ void fetch_send_push(struct fetch *fetch, int *events) {
     }
     if (result < 0) {
         fetch->upload_broken = true;
+        fetch->upload_reset = result != -EPIPE; // EPIPE: it had closed its half before
         buffer_release(&fetch->out);
         if (fetch->session)
             session_wake(fetch->session, EVENT_FETCH);

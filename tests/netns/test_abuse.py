@@ -1,4 +1,5 @@
 """Hostile clients and hostile origins: what each of them could break once."""
+import contextlib
 import socket
 import threading
 import time
@@ -7,7 +8,7 @@ import pytest
 
 import lab as lab_module
 from lab import Lab, wait_for
-from origin import pattern
+from origin import pattern, wait_sent
 from peer import Closed, chunked, head_bytes
 from way import DEFAULT_CONFIG, Way
 
@@ -44,6 +45,28 @@ def test_bad_chunk_while_the_answer_comes(way):
         assert client.ends()
     go.set()
     assert way.entry(target)["reason"] == "bad-body"
+
+
+def test_reset_that_the_upload_meets_first(way):
+    """The origin answers until close and resets: the upload is told of the reset, the answer must not look whole."""
+    def resetting(peer, _):
+        peer.read_request_head()
+        peer.respond("200 OK", {"Connection": "close"}, pattern(50_000))
+        wait_sent(peer)
+        time.sleep(0.3)  # the upload has filled every buffer
+        peer.reset()
+
+    target = way.unique("/reset")
+    service = way.serve(resetting)
+    with way.connect(service) as client:
+        begin_request(client, "POST", target, "a.example", [("Content-Length", "40000000")])
+        thread = threading.Thread(target=lambda: quietly(client.send, pattern(40_000_000)))
+        thread.start()
+        with contextlib.suppress(Closed, ConnectionError):
+            answer = client.read_response()
+            assert not answer.complete, answer
+        thread.join()
+    assert way.entry(target)["reason"] == "origin-reset"
 
 
 # Several who read one response
