@@ -68,12 +68,11 @@ int dial_begin(const struct dial *dial) {
 }
 
 int dial_result(int fd) {
-    struct pollfd wanted = {.fd = fd, .events = POLLOUT};
+    struct pollfd one = {.fd = fd, .events = POLLOUT};
     int error = 0;
-    socklen_t length = sizeof error;
-    // SO_ERROR is 0 as well while the attempt still runs.
-    if (poll(&wanted, 1, 0) == 0)
+    if (poll(&one, 1, 0) == 0) // SO_ERROR says 0 while it is under way as well
         return -EINPROGRESS;
+    socklen_t length = sizeof error;
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0)
         return -errno;
     return -error;

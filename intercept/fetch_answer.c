@@ -36,9 +36,10 @@ static enum run relay_interim(struct fetch *fetch, const struct http_head *head)
         return fetch_give_up(fetch, 502, "too-many-interim", "The server sent too many interim responses.");
     if (session && session->request->head.minor_version == 1 && !session->request->answered)
         fetch_head_interim(session, head);
-    if (session)
+    if (session && head->status == 100)
         session->request->expects_continue = false;
-    fetch->expects_continue = false;
+    if (head->status == 100)
+        fetch->expects_continue = false;
     fetch_set_deadline(fetch, TIMEOUT_first_byte);
     buffer_take(&fetch->upstream->in, head->head_length);
     return RUN_NEXT;
@@ -154,11 +155,10 @@ static ssize_t receive(struct fetch *fetch, size_t want, size_t limit) {
     return got;
 }
 
-// While the client owes its body, its own deadline holds; one that waits for a 100 owes nothing, nor does one
-// whose bytes the origin does not take.
+// While the client owes its body, its own deadline holds; one that waits for a 100, or for the origin to take
+// what was sent, owes nothing.
 static bool origin_owes(const struct fetch *fetch) {
-    bool is_stuck = fetch->head_sent < fetch->head_length || buffer_length(&fetch->out) > 0;
-    return is_stuck || fetch->upload_over || fetch->upload_broken || !fetch->session ||
+    return fetch->upload_over || fetch_upload_is_held(fetch) || fetch->upload_broken || !fetch->session ||
            fetch->expects_continue;
 }
 

@@ -66,6 +66,10 @@ size_t fetch_upload_room(struct fetch *fetch) {
     return waiting >= UPLOAD_BYTES ? 0 : UPLOAD_BYTES - waiting;
 }
 
+bool fetch_upload_is_held(const struct fetch *fetch) {
+    return fetch->step == FETCH_CONNECT || (!fetch->upload_broken && buffer_length(&fetch->out) > 0);
+}
+
 static void put(struct fetch *fetch, struct view bytes) {
     if (!fetch->upload_broken && !buffer_append(&fetch->out, bytes, SIZE_MAX)) {
         fetch->upload_broken = true; // no memory: the origin sees an unfinished request
@@ -88,6 +92,7 @@ void fetch_upload(struct fetch *fetch, struct view content) {
 void fetch_upload_end(struct fetch *fetch, struct view trailers) {
     fetch->upload_over = true;
     if (fetch->upload_chunked) {
+        fetch->upload_begun = true; // an empty one has a last chunk, too
         put(fetch, VIEW("0\r\n"));
         put(fetch, trailers);
         put(fetch, VIEW("\r\n"));

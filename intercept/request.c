@@ -126,8 +126,10 @@ void request_interrupted(struct session *session) {
 enum run request_give_up(struct session *session, const char *reason) {
     struct request *request = session->request;
     request->total_at_ms = INT64_MAX;
-    if (session->step == STEP_finish)
+    if (session->step == STEP_finish) { // sending what is left of an answer
+        request_log(session, request->result, reason);
         return RUN_END;
+    }
     if (!request->answered && !session->tunnel)
         return reply_page(session, 504, RESULT_ERROR, reason,
                 "The request took longer than this gateway allows.", VIEW(""));
@@ -193,8 +195,7 @@ static enum upload body_is_bad(struct session *session) {
     request->body_bad = true;
     if (session->fetch)
         fetch_leave(session->fetch);
-    session->fetch = NULL;
-    cache_reader_detach(&session->reader);
+    session->fetch = NULL; // the reader stays until the access line is written: it holds the response's head
     if (!request->answered) {
         reply_page(session, 400, RESULT_BAD, "bad-body", request->body.error, VIEW(""));
     } else {
@@ -245,7 +246,8 @@ bool request_upload(struct session *session) {
     if (upload == UPLOAD_BROKEN)
         return false;
     session->want_read = upload == UPLOAD_MORE || upload == UPLOAD_CLIENT;
-    bool is_owed = session->want_read && (request->body_begun || !request->expects_continue);
+    bool is_owed = session->want_read && (request->body_begun || !request->expects_continue) &&
+                   !fetch_upload_is_held(session->fetch); // else the origin is awaited, not the client
     if (!is_owed)
         session->wait_until_ms = 0;
     else if (session->wait_until_ms == 0)
@@ -317,7 +319,9 @@ static enum run take_head(struct session *session, const struct http_head *head)
                          (request->framing.kind == FRAMING_LENGTH && request->framing.length == 0);
     request->expects_continue = !request->body_done && request->head.minor_version == 1 &&
                                 http_field_has_token(&request->head, FIELD_EXPECT, VIEW("100-continue"));
-    request->wants_upgrade = asks_for_upgrade(&request->head);
+    // A switch in the middle of a body would leave both sides with another idea of where the new protocol
+    // begins: with a body the request goes on without Upgrade [RFC 9110 §7.8 lets us ignore it].
+    request->wants_upgrade = request->body_done && asks_for_upgrade(&request->head);
     if (!http_keeps_alive(&request->head) || session->worker->draining)
         session->closing = true;
     session_goto(session, STEP_admit);
@@ -385,12 +389,8 @@ static enum run head_is_late(struct session *session) {
     }
     if (session->waits_for == TIMEOUT_client_idle)
         return RUN_END;
-    if (may_be_tunnelled(session) && http_sniff(buffer_view(&session->in),
-                                             (size_t)session->settings->config->target_bytes) == SNIFF_MORE) {
-        session_goto(
-                session, STEP_tunnel); // a few bytes that may or may not become HTTP: let the server judge
-        return RUN_NEXT;
-    }
+    // Also when the bytes may still become something else than HTTP: a tunnel would take the rest of a
+    // request past the rules.
     struct http_error error = {408, "The request was not complete in time."};
     return bad_head(session, &error);
 }

@@ -64,7 +64,7 @@ struct request {
     bool body_begun;       // any of the body was read
     bool body_done;        // all of it
     bool body_bad;         // its framing broke: nothing more is read
-    bool expects_continue; // Expect: 100-continue, and no 1xx or final response was sent yet
+    bool expects_continue; // Expect: 100-continue, and neither 100 nor a final response was sent yet
     bool wants_upgrade;    // Upgrade with Connection: upgrade
     char authority[300];   // normalised
     size_t authority_length;

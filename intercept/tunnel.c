@@ -435,7 +435,7 @@ enum run step_tunnel(struct session *session) {
     if (session->events & EVENT_EVICT && tunnel_is_waiting(session))
         return RUN_END;
     if (is_cut_by_drain(session))
-        return tunnel->state == TUNNEL_RELAY ? end_broken(session, "stopped") : RUN_END;
+        return tunnel_is_waiting(session) ? RUN_END : end_broken(session, "stopped");
     if (tunnel->state == TUNNEL_CONNECT && tunnel->upstream->connected) // an upgraded one
         return begin_relay(session);
     switch (tunnel->state) {
