@@ -1,6 +1,7 @@
 #include "intercept/tunnel.h"
 
 #include "admin/check.h"
+#include "admin/container.h"
 #include "intercept/dial.h"
 #include "intercept/reply.h"
 #include "intercept/request.h"
@@ -48,7 +49,7 @@ struct tunnel {
 // ---- life ----
 
 static void on_ready(struct watch *watch, int events) {
-    struct tunnel *tunnel = (struct tunnel *)((char *)watch - offsetof(struct tunnel, watch));
+    struct tunnel *tunnel = CONTAINER_OF(watch, struct tunnel, watch);
     (void)events;
     session_wake(tunnel->session, EVENT_TUNNEL);
 }
