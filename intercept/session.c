@@ -56,6 +56,11 @@ void session_wait(struct session *session, enum timeout_id timeout) {
     session->wait_until_ms = session->step_at_ms + session->settings->config->timeout_ms[timeout];
 }
 
+bool session_is_late(const struct session *session) {
+    return session->events & EVENT_DEADLINE && session->wait_until_ms &&
+           loop_now_ms(session->worker->loop) >= session->wait_until_ms;
+}
+
 static void session_rearm(struct session *session) {
     int events = 0;
     if (session->want_read && !session->read_over)

@@ -64,7 +64,7 @@ static void on_tick(struct deadline *deadline) {
     struct worker *worker = CONTAINER_OF(deadline, struct worker, tick);
     int64_t now = loop_now_ms(worker->loop);
     atomic_store_explicit(&worker->heartbeat_ms, now, memory_order_relaxed);
-    if (worker->draining && now >= worker->drain_until_ms)
+    if (worker_drain_is_over(worker))
         wake_all(worker, EVENT_DRAIN);
     note_idle(worker);
     deadline_set(&worker->tick, now + (worker->draining ? 50 : TICK_MS));
@@ -118,6 +118,10 @@ void worker_reload(struct worker *worker, struct settings *settings) {
     pthread_mutex_unlock(&worker->lock);
     settings_put(skipped);
     loop_post(worker->loop, &worker->reload_letter);
+}
+
+bool worker_drain_is_over(const struct worker *worker) {
+    return worker->draining && loop_now_ms(worker->loop) >= worker->drain_until_ms;
 }
 
 bool worker_idle(const struct worker *worker) {
