@@ -1,66 +1,41 @@
 #include "admin/json.h"
 
+#include "admin/utf8.h"
+
 #include <string.h>
 
-#define PIECE_BYTES 8 // the longest escape is \u00xx
-
-static bool is_continuation(struct view text, size_t at) {
-    return at < text.length && ((unsigned char)text.data[at] & 0xc0) == 0x80;
-}
-
-// The length of the well-formed UTF-8 character at the start, 0 for none. [RFC 3629 §4]
-static size_t utf8_length(struct view text) {
+// The code of the control character at the start, which is `taken` bytes of UTF-8 long; -1: it is none.
+static int control_code(struct view text, size_t taken) {
     unsigned char first = (unsigned char)text.data[0];
-    unsigned char second = text.length > 1 ? (unsigned char)text.data[1] : 0;
-    if (first < 0x80)
-        return 1;
-    if (first >= 0xc2 && first <= 0xdf)
-        return is_continuation(text, 1) ? 2 : 0;
-    bool bad_second = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-                      (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
-    if (bad_second || !is_continuation(text, 1) || !is_continuation(text, 2))
-        return 0;
-    if (first >= 0xe0 && first <= 0xef)
-        return 3;
-    return first >= 0xf0 && first <= 0xf4 && is_continuation(text, 3) ? 4 : 0;
+    if (taken == 1 && (first < 0x20 || first == 0x7f))
+        return first;
+    if (taken == 2 && first == 0xc2 && (unsigned char)text.data[1] < 0xa0) // C1
+        return (unsigned char)text.data[1];
+    return -1;
 }
 
-// Escapes the first character into `piece`; returns how many bytes of the text it was.
-static size_t escape_one(struct view text, char piece[static PIECE_BYTES], size_t *length) {
+size_t json_escape_one(struct view text, char piece[static JSON_PIECE_BYTES], size_t *length) {
     static const char named[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-    unsigned char first = (unsigned char)text.data[0];
-    const char *found = first ? strchr(named, first) : NULL;
+    const char *found = text.data[0] ? strchr(named, text.data[0]) : NULL;
     size_t taken = utf8_length(text);
+    int control = control_code(text, taken);
     if (found)
-        *length = (size_t)snprintf(piece, PIECE_BYTES, "\\%c", letters[found - named]);
-    else if (first < 0x20 || first == 0x7f)
-        *length = (size_t)snprintf(piece, PIECE_BYTES, "\\u%04x", first);
+        *length = (size_t)snprintf(piece, JSON_PIECE_BYTES, "\\%c", letters[found - named]);
+    else if (control >= 0)
+        *length = (size_t)snprintf(piece, JSON_PIECE_BYTES, "\\u%04x", (unsigned)control);
     else if (taken == 0)
-        *length = (size_t)snprintf(piece, PIECE_BYTES, "\\ufffd");
+        *length = (size_t)snprintf(piece, JSON_PIECE_BYTES, "\\ufffd");
     else
         memcpy(piece, text.data, *length = taken);
     return taken ? taken : 1;
 }
 
-size_t json_escape(struct view text, char *out, size_t room) {
-    char piece[PIECE_BYTES];
-    size_t used = 0, length = 0;
-    while (text.length) {
-        text = view_skip(text, escape_one(text, piece, &length));
-        if (length > room - used)
-            break;
-        memcpy(out + used, piece, length);
-        used += length;
-    }
-    return used;
-}
-
 void json_print(struct view text, FILE *out) {
-    char piece[PIECE_BYTES];
+    char piece[JSON_PIECE_BYTES];
     size_t length = 0;
     fputc('"', out);
     while (text.length) {
-        text = view_skip(text, escape_one(text, piece, &length));
+        text = view_skip(text, json_escape_one(text, piece, &length));
         fwrite(piece, 1, length, out);
     }
     fputc('"', out);

@@ -1,4 +1,4 @@
-// JSON texts. [RFC 8259 §7]
+// JSON strings. [RFC 8259 §7]
 #pragma once
 
 #include "admin/view.h"
@@ -6,10 +6,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
-// Writes `text` as the inside of a JSON string: quote, backslash and control bytes escaped, valid UTF-8 as it
-// is, every byte that is not part of valid UTF-8 as \ufffd. At most `room` bytes, no NUL, never half an
-// escape or character: what does not fit is left out. Returns the bytes written.
-size_t json_escape(struct view text, char *out, size_t room);
+#define JSON_PIECE_BYTES 8 // the longest escape is \u00xx
 
-// The same with quotes around it, whole.
+// Writes what stands for the first character of `text` (not empty) inside a JSON string: quote, backslash and
+// control characters (C1 too) escaped, other UTF-8 as it is, a byte that is not part of valid UTF-8 as
+// \ufffd. Its length goes to *length; returns how many bytes of `text` it stands for.
+size_t json_escape_one(struct view text, char piece[static JSON_PIECE_BYTES], size_t *length);
+
+// All of it, with quotes around.
 void json_print(struct view text, FILE *out);

@@ -1,6 +1,7 @@
 #include "cache/store.h"
 
 #include "admin/check.h"
+#include "admin/container.h"
 
 #include <stdlib.h>
 
@@ -22,7 +23,7 @@ void budget_give(struct cache *cache, uint64_t bytes) {
 }
 
 static struct cache_object *object_of(struct eviction_node *node) {
-    return (struct cache_object *)((char *)node - offsetof(struct cache_object, node));
+    return CONTAINER_OF(node, struct cache_object, node);
 }
 
 // An object that somebody reads stays in memory until it is released: evicting it would free nothing.

@@ -1,5 +1,6 @@
 #include "intercept/accept.h"
 
+#include "admin/container.h"
 #include "admin/log.h"
 #include "intercept/hosts.h"
 #include "intercept/session.h"
@@ -128,7 +129,7 @@ static void on_no_descriptor(struct worker *worker, int error) {
 }
 
 void accept_ready(struct watch *watch, int events) {
-    struct listener *listener = (struct listener *)((char *)watch - offsetof(struct listener, watch));
+    struct listener *listener = CONTAINER_OF(watch, struct listener, watch);
     struct worker *worker = listener->worker;
     (void)events;
     for (int i = 0; i < ACCEPT_ROUND && !worker->accept_paused; i++) {

@@ -1,6 +1,8 @@
 #include "intercept/access_line.h"
 
 #include "admin/check.h"
+#include "admin/json.h"
+#include "admin/utf8.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -23,7 +25,6 @@ _Static_assert(URL_BYTES + REFERER_BYTES + USER_AGENT_BYTES + RULE_BYTES + CONTE
 
 #define CUT "..."
 #define CUT_BYTES 3
-#define PIECE_BYTES 8 // the longest escaped character: \u0000, or four bytes of UTF-8
 
 struct line {
     char *bytes;
@@ -74,20 +75,6 @@ static void put_format(struct line *line, const char *format, ...) {
     put(line, text, (size_t)length);
 }
 
-// The length of the UTF-8 character at the start of `text`; 0 when there is none [RFC 3629 §4].
-static size_t utf8_length(struct view text) {
-    const unsigned char *byte = (const unsigned char *)text.data;
-    size_t length = byte[0] < 0x80 ? 1 : byte[0] < 0xc2 ? 0 : byte[0] < 0xe0 ? 2 : byte[0] < 0xf0 ? 3 : 4;
-    if (length == 0 || byte[0] > 0xf4 || length > text.length)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((byte[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (byte[0] == 0xe0 && byte[1] < 0xa0) || (byte[0] == 0xf0 && byte[1] < 0x90);
-    bool outside = (byte[0] == 0xed && byte[1] > 0x9f) || (byte[0] == 0xf4 && byte[1] > 0x8f);
-    return overlong || outside ? 0 : length;
-}
-
 static bool is_plain(unsigned char byte, enum escape escape) {
     if (byte <= 0x20)
         return byte == ' ' && escape != ESCAPE_WORD;
@@ -95,7 +82,10 @@ static bool is_plain(unsigned char byte, enum escape escape) {
 }
 
 // Writes what stands for the character at the start of `text` and tells how many bytes of it that was.
-static size_t escape_one(struct view text, enum escape escape, char piece[PIECE_BYTES], size_t *length) {
+static size_t escape_one(
+        struct view text, enum escape escape, char piece[static JSON_PIECE_BYTES], size_t *length) {
+    if (escape == ESCAPE_JSON)
+        return json_escape_one(text, piece, length);
     unsigned char byte = (unsigned char)text.data[0];
     size_t taken = utf8_length(text);
     bool control = taken == 2 && byte == 0xc2 && (unsigned char)text.data[1] < 0xa0; // C1
@@ -104,17 +94,14 @@ static size_t escape_one(struct view text, enum escape escape, char piece[PIECE_
         *length = taken;
         return taken;
     }
-    if (escape == ESCAPE_JSON && (byte == '"' || byte == '\\'))
-        *length = (size_t)snprintf(piece, PIECE_BYTES, "\\%c", byte);
-    else
-        *length = (size_t)snprintf(piece, PIECE_BYTES, escape == ESCAPE_JSON ? "\\u%04x" : "\\x%02x", byte);
+    *length = (size_t)snprintf(piece, JSON_PIECE_BYTES, "\\x%02x", byte);
     return 1;
 }
 
 // Escapes `text` into at most `share` bytes; false, with a mark at the end, when there was more.
 static bool put_escaped(struct line *line, struct view text, enum escape escape, size_t *share) {
     while (text.length) {
-        char piece[PIECE_BYTES];
+        char piece[JSON_PIECE_BYTES];
         size_t length, taken = escape_one(text, escape, piece, &length);
         if (length + CUT_BYTES > *share) {
             put(line, CUT, CUT_BYTES);

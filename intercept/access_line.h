@@ -1,8 +1,9 @@
 // One line of the access log, in each of its formats. Pure: what it needs stands in the entry.
 //
 // Everything a peer sent is escaped, so that a line is one line, its columns are its columns and JSON is
-// JSON: control bytes, quotes, backslashes, DEL, C1 controls and bytes that are no UTF-8 become \xNN (\u00NN
-// in JSON); in the squid format blanks too. A value that is longer than its share of the line ends in "...".
+// JSON: control bytes, quotes, backslashes, DEL, C1 controls and bytes that are no UTF-8 become \xNN, in the
+// squid format blanks too; in JSON as admin/json.h says. A value that is longer than its share of the line
+// ends in "...".
 #pragma once
 
 #include "intercept/access_log.h"

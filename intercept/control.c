@@ -2,9 +2,9 @@
 
 #include "admin/check.h"
 #include "admin/clock.h"
+#include "admin/container.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -136,7 +136,7 @@ static void peer_free(struct peer *peer) {
 }
 
 static void peer_expired(struct deadline *deadline) {
-    peer_free((struct peer *)((char *)deadline - offsetof(struct peer, deadline)));
+    peer_free(CONTAINER_OF(deadline, struct peer, deadline));
 }
 
 static void touch(struct peer *peer) {
@@ -211,7 +211,7 @@ static void read_request(struct peer *peer) {
 
 static void peer_ready(struct watch *watch, int events) {
     (void)events;
-    struct peer *peer = (struct peer *)((char *)watch - offsetof(struct peer, watch));
+    struct peer *peer = CONTAINER_OF(watch, struct peer, watch);
     if (peer->answered)
         send_answer(peer);
     else
@@ -246,7 +246,7 @@ static void add_peer(struct control *control, int fd) {
 
 static void accept_peers(struct watch *watch, int events) {
     (void)events;
-    struct control *control = (struct control *)((char *)watch - offsetof(struct control, watch));
+    struct control *control = CONTAINER_OF(watch, struct control, watch);
     int fd = accept4(control->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0)
         add_peer(control, fd);
@@ -257,7 +257,7 @@ static void accept_peers(struct watch *watch, int events) {
 }
 
 static void accept_again(struct deadline *deadline) {
-    struct control *control = (struct control *)((char *)deadline - offsetof(struct control, accept_again));
+    struct control *control = CONTAINER_OF(deadline, struct control, accept_again);
     watch_set(&control->watch, control->fd, WATCH_READ);
 }
 

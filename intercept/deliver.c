@@ -382,21 +382,12 @@ static enum run send_content(struct session *session) {
     UNREACHABLE("read");
 }
 
-static bool is_late(const struct session *session) {
-    return session->events & EVENT_DEADLINE && session->wait_until_ms &&
-           loop_now_ms(session->worker->loop) >= session->wait_until_ms;
-}
-
-static bool drain_is_over(const struct session *session) {
-    return session->worker->draining && loop_now_ms(session->worker->loop) >= session->worker->drain_until_ms;
-}
-
 enum run step_deliver(struct session *session) {
     struct request *request = session->request;
     if (!session->entered)
         return begin(session);
-    if (is_late(session) || drain_is_over(session)) {
-        request->reason = drain_is_over(session) ? "stopped" : "client-slow";
+    if (session_is_late(session) || worker_drain_is_over(session->worker)) {
+        request->reason = worker_drain_is_over(session->worker) ? "stopped" : "client-slow";
         request->cut = true;
         session->gone = session->reset = true;
         session_goto(session, STEP_finish);

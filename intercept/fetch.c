@@ -2,6 +2,7 @@
 #include "intercept/fetch.h"
 
 #include "admin/check.h"
+#include "admin/container.h"
 #include "intercept/fetch_head.h"
 #include "intercept/fetch_own.h"
 #include "intercept/worker.h"
@@ -47,14 +48,14 @@ enum run fetch_give_up(struct fetch *fetch, int status, const char *reason, cons
 // ---- waiting ----
 
 static void on_deadline(struct deadline *deadline) {
-    struct fetch *fetch = (struct fetch *)((char *)deadline - offsetof(struct fetch, deadline));
+    struct fetch *fetch = CONTAINER_OF(deadline, struct fetch, deadline);
     fetch->late = !fetch->looks;
     fetch->looks = false;
     worker_mark(fetch->worker, &fetch->task);
 }
 
 static void on_letter(struct letter *letter) {
-    struct fetch *fetch = (struct fetch *)((char *)letter - offsetof(struct fetch, letter));
+    struct fetch *fetch = CONTAINER_OF(letter, struct fetch, letter);
     worker_mark(fetch->worker, &fetch->task);
 }
 
@@ -112,7 +113,7 @@ static enum run run_step(struct fetch *fetch) {
 }
 
 static void fetch_run(struct task *task) {
-    struct fetch *fetch = (struct fetch *)((char *)task - offsetof(struct fetch, task));
+    struct fetch *fetch = CONTAINER_OF(task, struct fetch, task);
     enum run run = RUN_NEXT;
     for (int i = 0; i < 4 && run == RUN_NEXT; i++) {
         run = run_step(fetch);

@@ -102,8 +102,7 @@ enum run step_fetch(struct session *session) {
         session_goto(session, STEP_tunnel);
         return RUN_NEXT;
     }
-    if (session->events & EVENT_DEADLINE && session->wait_until_ms && session->fetch &&
-            loop_now_ms(session->worker->loop) >= session->wait_until_ms)
+    if (session_is_late(session) && session->fetch)
         return body_is_late(session);
     if (!request_upload(session))
         return RUN_NEXT;

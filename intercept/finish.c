@@ -69,23 +69,16 @@ static enum run finish(struct session *session) {
     return next_request(session);
 }
 
-static bool is_late(const struct session *session) {
-    return session->events & EVENT_DEADLINE && session->wait_until_ms &&
-           loop_now_ms(session->worker->loop) >= session->wait_until_ms;
-}
-
 static bool must_go(const struct session *session) {
-    return session->events & EVENT_EVICT ||
-           (session->worker->draining &&
-                   loop_now_ms(session->worker->loop) >= session->worker->drain_until_ms);
+    return session->events & EVENT_EVICT || worker_drain_is_over(session->worker);
 }
 
 enum run step_finish(struct session *session) {
     if (session->lingering)
-        return is_late(session) || must_go(session) ? RUN_END : linger(session);
+        return session_is_late(session) || must_go(session) ? RUN_END : linger(session);
     session->want_read = false;
     int flushed = session->gone ? 0 : session_flush(session);
-    if (flushed == -EAGAIN && !is_late(session) && !must_go(session)) {
+    if (flushed == -EAGAIN && !session_is_late(session) && !must_go(session)) {
         if (!session->entered || session->events & EVENT_SOCKET)
             session_wait(session, TIMEOUT_client_write);
         return RUN_WAIT;

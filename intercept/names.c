@@ -1,6 +1,7 @@
 #include "intercept/names.h"
 
 #include "admin/check.h"
+#include "admin/container.h"
 
 #include <ares.h>
 #include <netdb.h>
@@ -53,7 +54,7 @@ static void look_again(struct names *names) {
 }
 
 static void retry_due(struct deadline *deadline) {
-    struct names *names = (struct names *)((char *)deadline - offsetof(struct names, retry));
+    struct names *names = CONTAINER_OF(deadline, struct names, retry);
     ares_process_fd(names->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
     look_again(names);
 }
@@ -244,8 +245,7 @@ static void query_done(void *context, int status, int timeouts, struct ares_addr
 }
 
 static void query_expired(struct deadline *deadline) {
-    struct names_query *query =
-            (struct names_query *)((char *)deadline - offsetof(struct names_query, limit));
+    struct names_query *query = CONTAINER_OF(deadline, struct names_query, limit);
     answer_once(query, NULL, 0, reason_of(ARES_ETIMEOUT)); // c-ares frees it when it gives up itself
 }
 

@@ -246,7 +246,8 @@ bool request_upload(struct session *session) {
     if (upload == UPLOAD_BROKEN)
         return false;
     session->want_read = upload == UPLOAD_MORE || upload == UPLOAD_CLIENT;
-    bool is_owed = session->want_read && (request->body_begun || !request->expects_continue);
+    bool is_owed = session->want_read && (request->body_begun || !request->expects_continue) &&
+                   !fetch_upload_is_held(session->fetch); // else the origin is awaited, not the client
     if (!is_owed)
         session->wait_until_ms = 0;
     else if (session->wait_until_ms == 0)
@@ -426,8 +427,7 @@ static bool is_told_to_go(struct session *session) {
         return true;
     if (!session->worker->draining)
         return false;
-    return buffer_length(&session->in) == 0 ||
-           loop_now_ms(session->worker->loop) >= session->worker->drain_until_ms;
+    return buffer_length(&session->in) == 0 || worker_drain_is_over(session->worker);
 }
 
 enum run step_request(struct session *session) {
@@ -441,8 +441,7 @@ enum run step_request(struct session *session) {
     }
     if (is_told_to_go(session))
         return RUN_END;
-    if (session->events & EVENT_DEADLINE && session->wait_until_ms &&
-            loop_now_ms(session->worker->loop) >= session->wait_until_ms)
+    if (session_is_late(session))
         return head_is_late(session);
     bool had_none = buffer_length(&session->in) == 0;
     ssize_t got =

@@ -1,6 +1,7 @@
 #include "intercept/session.h"
 
 #include "admin/check.h"
+#include "admin/container.h"
 #include "intercept/accept.h"
 #include "intercept/fetch.h"
 #include "intercept/request.h"
@@ -23,20 +24,20 @@ void session_wake(struct session *session, unsigned events) {
 
 static void on_socket(struct watch *watch, int events) {
     (void)events;
-    session_wake((struct session *)((char *)watch - offsetof(struct session, watch)), EVENT_SOCKET);
+    session_wake(CONTAINER_OF(watch, struct session, watch), EVENT_SOCKET);
 }
 
 static void on_deadline(struct deadline *deadline) {
-    session_wake((struct session *)((char *)deadline - offsetof(struct session, deadline)), EVENT_DEADLINE);
+    session_wake(CONTAINER_OF(deadline, struct session, deadline), EVENT_DEADLINE);
 }
 
 static void on_letter(struct letter *letter) {
-    session_wake((struct session *)((char *)letter - offsetof(struct session, letter)), EVENT_READER);
+    session_wake(CONTAINER_OF(letter, struct session, letter), EVENT_READER);
 }
 
 // From any thread, possibly under the store's lock.
 static void on_reader(struct cache_reader *reader) {
-    struct session *session = (struct session *)((char *)reader - offsetof(struct session, reader));
+    struct session *session = CONTAINER_OF(reader, struct session, reader);
     loop_post(session->worker->loop, &session->letter);
 }
 
@@ -53,6 +54,11 @@ void session_wait(struct session *session, enum timeout_id timeout) {
     session->step_at_ms = loop_now_ms(session->worker->loop);
     session->waits_for = timeout;
     session->wait_until_ms = session->step_at_ms + session->settings->config->timeout_ms[timeout];
+}
+
+bool session_is_late(const struct session *session) {
+    return session->events & EVENT_DEADLINE && session->wait_until_ms &&
+           loop_now_ms(session->worker->loop) >= session->wait_until_ms;
 }
 
 static void session_rearm(struct session *session) {
@@ -108,7 +114,7 @@ static bool total_is_over(const struct session *session) {
 }
 
 static void session_run(struct task *task) {
-    struct session *session = (struct session *)((char *)task - offsetof(struct session, task));
+    struct session *session = CONTAINER_OF(task, struct session, task);
     enum run run = RUN_NEXT;
     for (int i = 0; i < STEPS_A_WAKE && run == RUN_NEXT; i++) {
         session->moved = false;

@@ -158,6 +158,8 @@ void session_goto(struct session *session, enum step step);
 void session_wake(struct session *session, unsigned events);
 // The step's deadline: `timeout` from now; replaces the one before.
 void session_wait(struct session *session, enum timeout_id timeout);
+// Whether that deadline is what woke the session, and no step has moved it since.
+bool session_is_late(const struct session *session);
 // Sends what `out` holds. 0 when all went, -EAGAIN when the socket is full (want_write is set), another
 // -errno when the client is gone.
 int session_flush(struct session *session);

@@ -2,6 +2,7 @@
 
 #include "admin/check.h"
 #include "admin/clock.h"
+#include "admin/container.h"
 #include "admin/log.h"
 #include "intercept/control_answer.h"
 #include "intercept/notify.h"
@@ -9,7 +10,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -175,8 +175,7 @@ static int64_t tick_after_ms(const struct supervisor *supervisor) {
 }
 
 static void on_tick(struct deadline *deadline) {
-    struct supervisor *supervisor =
-            (struct supervisor *)((char *)deadline - offsetof(struct supervisor, tick));
+    struct supervisor *supervisor = CONTAINER_OF(deadline, struct supervisor, tick);
     int64_t now_ms = clock_monotonic_ms();
     if (all_alive(supervisor->daemon, now_ms) && supervisor->watchdog_ms > 0)
         notify_alive();
@@ -209,8 +208,7 @@ static void take_signal(struct supervisor *supervisor, uint32_t number) {
 
 static void signals_ready(struct watch *watch, int events) {
     (void)events;
-    struct supervisor *supervisor =
-            (struct supervisor *)((char *)watch - offsetof(struct supervisor, signal_watch));
+    struct supervisor *supervisor = CONTAINER_OF(watch, struct supervisor, signal_watch);
     struct signalfd_siginfo info;
     while (read(supervisor->signals, &info, sizeof info) == sizeof info)
         take_signal(supervisor, info.ssi_signo);

@@ -1,6 +1,7 @@
 #include "intercept/tunnel.h"
 
 #include "admin/check.h"
+#include "admin/container.h"
 #include "intercept/dial.h"
 #include "intercept/reply.h"
 #include "intercept/request.h"
@@ -48,7 +49,7 @@ struct tunnel {
 // ---- life ----
 
 static void on_ready(struct watch *watch, int events) {
-    struct tunnel *tunnel = (struct tunnel *)((char *)watch - offsetof(struct tunnel, watch));
+    struct tunnel *tunnel = CONTAINER_OF(watch, struct tunnel, watch);
     (void)events;
     session_wake(tunnel->session, EVENT_TUNNEL);
 }
@@ -245,11 +246,6 @@ static enum run begin_relay(struct session *session) {
 
 // ---- connect and probe ----
 
-static bool deadline_passed(const struct session *session) {
-    return session->events & EVENT_DEADLINE && session->wait_until_ms &&
-           loop_now_ms(session->worker->loop) >= session->wait_until_ms;
-}
-
 // The client spoke (or left) while the server was being waited for: it is an HTTP client, and the connection
 // is kept for its request.
 static enum run back_to_request(struct session *session) {
@@ -277,7 +273,7 @@ static enum run run_connect(struct session *session) {
     struct tunnel *tunnel = session->tunnel;
     if (tunnel->probing && client_spoke(session))
         return back_to_request(session);
-    bool late = deadline_passed(session);
+    bool late = session_is_late(session);
     int result = late ? -ETIMEDOUT : dial_result(tunnel->upstream->fd);
     if (result == -EINPROGRESS || result == -EALREADY)
         return RUN_WAIT;
@@ -309,7 +305,7 @@ static enum run run_probe(struct session *session) {
         return client_spoke(session) ? back_to_request(session) : RUN_END;
     if (client_spoke(session))
         return back_to_request(session);
-    if (deadline_passed(session))
+    if (session_is_late(session))
         return RUN_END;
     session->want_read = true;
     return RUN_WAIT;
@@ -418,14 +414,10 @@ static enum run run_relay(struct session *session) {
         return end_broken(session, "reset");
     if (tunnel->out.shut && tunnel->in.shut)
         return end(session, RESULT_TUNNEL, "closed");
-    if (deadline_passed(session))
+    if (session_is_late(session))
         return end_broken(session, "tunnel-idle-timeout");
     rearm(session);
     return out == MOVED_SOME || in == MOVED_SOME ? RUN_NEXT : RUN_WAIT;
-}
-
-static bool is_cut_by_drain(const struct session *session) {
-    return session->worker->draining && loop_now_ms(session->worker->loop) >= session->worker->drain_until_ms;
 }
 
 enum run step_tunnel(struct session *session) {
@@ -434,7 +426,7 @@ enum run step_tunnel(struct session *session) {
         return begin_connect(session);
     if (session->events & EVENT_EVICT && tunnel_is_waiting(session))
         return RUN_END;
-    if (is_cut_by_drain(session))
+    if (worker_drain_is_over(session->worker))
         return tunnel_is_waiting(session) ? RUN_END : end_broken(session, "stopped");
     if (tunnel->state == TUNNEL_CONNECT && tunnel->upstream->connected) // an upgraded one
         return begin_relay(session);

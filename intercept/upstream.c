@@ -1,6 +1,7 @@
 #include "intercept/upstream.h"
 
 #include "admin/check.h"
+#include "admin/container.h"
 #include "admin/mark.h"
 #include "intercept/dial.h"
 #include "intercept/session.h"
@@ -86,7 +87,7 @@ static void pool_remove(struct upstream_pool *pool, struct upstream *upstream) {
 }
 
 static void on_ready(struct watch *watch, int events) {
-    struct upstream *upstream = (struct upstream *)((char *)watch - offsetof(struct upstream, watch));
+    struct upstream *upstream = CONTAINER_OF(watch, struct upstream, watch);
     if (upstream->owner)
         upstream->ready(upstream, events);
     else // idle: the origin closed it, or said something nobody asked for
@@ -94,7 +95,7 @@ static void on_ready(struct watch *watch, int events) {
 }
 
 static void on_idle_too_long(struct deadline *deadline) {
-    struct upstream *upstream = (struct upstream *)((char *)deadline - offsetof(struct upstream, deadline));
+    struct upstream *upstream = CONTAINER_OF(deadline, struct upstream, deadline);
     CHECK(upstream->link);
     upstream_close(upstream);
 }

@@ -2,6 +2,7 @@
 
 #include "admin/check.h"
 #include "admin/clock.h"
+#include "admin/container.h"
 #include "intercept/accept.h"
 #include "intercept/session.h"
 
@@ -60,10 +61,10 @@ static void note_idle(struct worker *worker) {
 }
 
 static void on_tick(struct deadline *deadline) {
-    struct worker *worker = (struct worker *)((char *)deadline - offsetof(struct worker, tick));
+    struct worker *worker = CONTAINER_OF(deadline, struct worker, tick);
     int64_t now = loop_now_ms(worker->loop);
     atomic_store_explicit(&worker->heartbeat_ms, now, memory_order_relaxed);
-    if (worker->draining && now >= worker->drain_until_ms)
+    if (worker_drain_is_over(worker))
         wake_all(worker, EVENT_DRAIN);
     note_idle(worker);
     deadline_set(&worker->tick, now + (worker->draining ? 50 : TICK_MS));
@@ -80,7 +81,7 @@ static void close_listeners(struct worker *worker) {
 }
 
 static void on_drain(struct letter *letter) {
-    struct worker *worker = (struct worker *)((char *)letter - offsetof(struct worker, drain_letter));
+    struct worker *worker = CONTAINER_OF(letter, struct worker, drain_letter);
     pthread_mutex_lock(&worker->lock);
     worker->drain_until_ms = worker->next_drain_until_ms;
     pthread_mutex_unlock(&worker->lock);
@@ -92,7 +93,7 @@ static void on_drain(struct letter *letter) {
 }
 
 static void on_reload(struct letter *letter) {
-    struct worker *worker = (struct worker *)((char *)letter - offsetof(struct worker, reload_letter));
+    struct worker *worker = CONTAINER_OF(letter, struct worker, reload_letter);
     pthread_mutex_lock(&worker->lock);
     struct settings *next = worker->next_settings;
     worker->next_settings = NULL;
@@ -119,6 +120,10 @@ void worker_reload(struct worker *worker, struct settings *settings) {
     loop_post(worker->loop, &worker->reload_letter);
 }
 
+bool worker_drain_is_over(const struct worker *worker) {
+    return worker->draining && loop_now_ms(worker->loop) >= worker->drain_until_ms;
+}
+
 bool worker_idle(const struct worker *worker) {
     return atomic_load(&worker->idle);
 }
@@ -126,7 +131,7 @@ bool worker_idle(const struct worker *worker) {
 // ---- life ----
 
 static void on_accept_again(struct deadline *deadline) {
-    accept_resume((struct worker *)((char *)deadline - offsetof(struct worker, accept_again)));
+    accept_resume(CONTAINER_OF(deadline, struct worker, accept_again));
 }
 
 static bool set_up(struct worker *worker) {

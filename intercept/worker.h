@@ -66,7 +66,8 @@ void worker_reload(struct worker *worker, struct settings *settings);
 // close; at `until_ms` (monotonic) what still runs is cut. worker_idle turns true when nothing is left.
 void worker_drain(struct worker *worker, int64_t until_ms);
 bool worker_idle(const struct worker *worker);
-void worker_stop(struct worker *worker); // ends the thread and joins it
+bool worker_drain_is_over(const struct worker *worker); // its own thread: what still runs is to be cut
+void worker_stop(struct worker *worker);                // ends the thread and joins it
 void worker_free(struct worker *worker);
 
 // The loop's last round began at (monotonic ms), at least once in 500 ms while it is well: for the watchdog.

@@ -2,6 +2,7 @@
 // pattern, so that every byte read is checked.
 #pragma once
 
+#include "admin/container.h"
 #include "cache/cache.h"
 #include "tests/unit/cache/text.h"
 
@@ -28,7 +29,7 @@ static inline unsigned char play_byte(unsigned seed, uint64_t offset) {
 }
 
 static void play_wake(struct cache_reader *reader) {
-    atomic_fetch_add(&((struct play *)((char *)reader - offsetof(struct play, reader)))->wakes, 1);
+    atomic_fetch_add(&(CONTAINER_OF(reader, struct play, reader))->wakes, 1);
 }
 
 static void play_room_wake(void *owner) {

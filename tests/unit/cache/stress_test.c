@@ -1,5 +1,6 @@
 // Several threads fill, join, read, abandon, purge and resize one store at once; every byte is checked, and
 // so is that nobody waits in vain. Made for the thread and address sanitizers as much as for its own checks.
+#include "admin/container.h"
 #include "cache/cache.h"
 #include "tests/unit/cache/text.h"
 
@@ -55,7 +56,7 @@ static void wake(struct actor *actor) {
 }
 
 static void on_reader(struct cache_reader *reader) {
-    wake((struct actor *)((char *)reader - offsetof(struct actor, reader)));
+    wake(CONTAINER_OF(reader, struct actor, reader));
 }
 
 static void on_room(void *owner) {

@@ -1,11 +1,11 @@
 #include "intercept/loop.h"
 
 #include "admin/clock.h"
+#include "admin/container.h"
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
 #include <sched.h>
-#include <stddef.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -236,7 +236,7 @@ static struct poster posters[4];
 static _Atomic int posters_done;
 
 static void deliver_to_poster(struct letter *letter) {
-    struct poster *poster = (struct poster *)((char *)letter - offsetof(struct poster, letter));
+    struct poster *poster = CONTAINER_OF(letter, struct poster, letter);
     atomic_fetch_add(&poster->seen, 1);
 }
 
