@@ -57,7 +57,7 @@ class Bench:
         began = time.monotonic()
         wrk = run_wrk(self.lab, self.seconds, prefix)
         wall = time.monotonic() - began
-        count = self.origin.count() - count
+        count = self.origin.settled_count() - count
         after, origin_after = cpu_of(process.pid), cpu_of(self.origin.process.pid)
         user, system = (after[i] - before[i] for i in (0, 1))
         load_cpu = wrk["cpu"] + sum(origin_after) - sum(origin_before)

@@ -3,6 +3,7 @@ import json
 import os
 import re
 import subprocess
+import time
 
 from lab import Failed, Namespace, wait_for
 
@@ -103,6 +104,16 @@ class Origin:
         self.looks += 1
         return int(re.search(r"\n *\d+ +\d+ +(\d+)", text).group(1)) - self.looks
 
+    def settled_count(self):
+        """The same, once what was under way has arrived."""
+        before = self.count()
+        while True:
+            time.sleep(0.1)
+            now = self.count()
+            if now == before:
+                return now
+            before = now
+
     def close(self):
         self.process.terminate()
         self.process.wait(10)
@@ -114,8 +125,8 @@ def run_wrk(lab, seconds, prefix=None):
     script = lab.directory / f"wrk-{prefix or 'same'}.lua"
     changing = COUNTER.replace("PREFIX", prefix).replace("HOST", ORIGIN) if prefix else ""
     script.write_text(changing + SUMMARY)
-    process = lab.lan.start(*on_core(LOAD_CORE, "wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", script,
-        f"http://{ORIGIN}/same"), stdout=subprocess.PIPE, text=True)
+    process = lab.lan.start(*on_core(LOAD_CORE, "wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "10s",
+        "-s", script, f"http://{ORIGIN}/same"), stdout=subprocess.PIPE, text=True)
     with process.stdout:
         output = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
