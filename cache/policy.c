@@ -2,13 +2,8 @@
 
 #include "http/date.h"
 
-static bool has_condition(const struct http_head *head) {
-    static const enum field_id ids[] = {
-            FIELD_IF_NONE_MATCH, FIELD_IF_MODIFIED_SINCE, FIELD_IF_MATCH, FIELD_IF_UNMODIFIED_SINCE};
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-        if (http_field_find(head, ids[i], 0))
-            return true;
-    return false;
+static bool has(const struct http_head *head, enum field_id id) {
+    return http_field_find(head, id, 0) != NULL;
 }
 
 bool policy_read_request(const struct http_head *head, bool store_allowed, struct cache_request *request,
@@ -23,9 +18,11 @@ bool policy_read_request(const struct http_head *head, bool store_allowed, struc
         return *reason = "not-allowed", false;
     if (request->control.no_store)
         return *reason = "no-store", false;
-    request->has_range = http_field_find(head, FIELD_RANGE, 0) != NULL;
-    request->has_condition = has_condition(head);
-    request->has_authorization = http_field_find(head, FIELD_AUTHORIZATION, 0) != NULL;
+    if (has(head, FIELD_IF_MATCH) || has(head, FIELD_IF_UNMODIFIED_SINCE))
+        return *reason = "for-the-origin", false; // a cache must not judge these [RFC 9111 §4.3.2]
+    request->has_range = has(head, FIELD_RANGE);
+    request->has_condition = has(head, FIELD_IF_NONE_MATCH) || has(head, FIELD_IF_MODIFIED_SINCE);
+    request->has_authorization = has(head, FIELD_AUTHORIZATION);
     return true;
 }
 

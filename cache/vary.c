@@ -99,11 +99,16 @@ static void put_value(struct text *text, struct view value) {
     }
 }
 
+// The origin never sees a field that Connection nominates: its answer cannot have been selected by it.
+static bool is_withheld(const struct http_field *field) {
+    return field->hop && field->id == FIELD_OTHER;
+}
+
 // "=VALUE\n" or, for a field that is not there, "-\n": no value has a line feed.
 static void put_field(struct text *text, struct view name, const struct http_head *request) {
     unsigned lines = 0;
     for (unsigned i = 0; i < request->field_count; i++) {
-        if (!view_equal_fold(request->fields[i].name, name))
+        if (is_withheld(&request->fields[i]) || !view_equal_fold(request->fields[i].name, name))
             continue;
         put(text, lines++ ? ',' : '=');
         put_value(text, view_trim(request->fields[i].value));

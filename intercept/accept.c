@@ -32,17 +32,20 @@ void accept_resume(struct worker *worker) {
             watch_set(&worker->listeners[i].watch, worker->listeners[i].fd, WATCH_READ);
 }
 
-// Closes, to make room, a few of the connections that have waited longest without a whole request, so that
-// those who connect and say nothing cannot keep the others out. With `host` only that host's own.
-static int evict_waiting(struct worker *worker, const struct address *host) {
+// Asks up to `most` of the connections that have waited longest without a whole request to go, so that those
+// who connect and say nothing cannot keep the others out. With `host` only that host's own. How many were
+// asked; one that was asked before, and has not gone yet, makes no further room.
+static int evict_waiting(struct worker *worker, const struct address *host, int most) {
     struct session *oldest[EVICT_ROUND] = {0};
     int64_t before = loop_now_ms(worker->loop) - EVICT_GRACE_MS;
     for (struct session *session = worker->sessions; session; session = session->next) {
         bool waits = session->step == STEP_request || session->lingering || tunnel_is_waiting(session);
-        if (!waits || session->began_at_ms > before || (host && !address_equal(&session->peer.address, host)))
+        bool is_asked = session->events & EVENT_EVICT;
+        if (!waits || is_asked || session->began_at_ms > before ||
+                (host && !address_equal(&session->peer.address, host)))
             continue;
         struct session *carried = session;
-        for (int i = 0; i < EVICT_ROUND && carried; i++) // kept in order, the longest waiting first
+        for (int i = 0; i < most && carried; i++) // kept in order, the longest waiting first
             if (!oldest[i] || carried->step_at_ms < oldest[i]->step_at_ms) {
                 struct session *pushed = oldest[i];
                 oldest[i] = carried;
@@ -50,7 +53,7 @@ static int evict_waiting(struct worker *worker, const struct address *host) {
             }
     }
     int count = 0;
-    for (; count < EVICT_ROUND && oldest[count]; count++)
+    for (; count < most && oldest[count]; count++)
         session_wake(oldest[count], EVENT_EVICT);
     return count;
 }
@@ -73,7 +76,7 @@ static void refuse(int fd) {
 static bool host_is_full(struct worker *worker, const struct endpoint *peer) {
     if (hosts_enter(&peer->address, worker->settings->client_connections_per_host))
         return false;
-    if (evict_waiting(worker, &peer->address) > 0) // its own silent ones make room
+    if (evict_waiting(worker, &peer->address, 1) > 0) // one of its own silent ones makes room
         return !hosts_enter(&peer->address, UINT_MAX);
     counter_add(&worker->counters, COUNTER_refused_limit, 1);
     char text[ADDRESS_TEXT_BYTES];
@@ -108,7 +111,7 @@ static void take(struct listener *listener, int fd, const struct sockaddr_storag
 static bool is_full(struct worker *worker) {
     if (atomic_load(&worker->daemon->sessions) < worker->settings->client_connections)
         return false;
-    evict_waiting(worker, NULL);
+    evict_waiting(worker, NULL, EVICT_ROUND);
     accept_pause(worker);
     return true;
 }
@@ -120,7 +123,7 @@ static void on_no_descriptor(struct worker *worker, int error) {
             : error == ENFILE ? "the system is out of descriptors"
                               : "the system is out of memory");
     if (!upstream_evict(worker))
-        evict_waiting(worker, NULL);
+        evict_waiting(worker, NULL, EVICT_ROUND);
     accept_pause(worker);
 }
 

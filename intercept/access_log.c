@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -47,7 +49,8 @@ struct access_log {
     bool has_writer;
     bool idle; // the writer waits without a time limit
     bool stopping, reopening;
-    size_t waiting; // bytes in all queues
+    size_t waiting;        // bytes in all queues
+    _Atomic uint64_t lost; // lines, all logs together
     unsigned count;
     struct output outputs[OUTPUTS_MAXIMUM];
 };
@@ -167,7 +170,7 @@ static unsigned count_lines(const char *bytes, size_t length) {
     return lines;
 }
 
-static void write_batch(struct output *output) {
+static void write_batch(struct access_log *log, struct output *output) {
     struct queue *queue = &output->writing;
     size_t written = 0, ignored;
     int result = 0;
@@ -180,6 +183,7 @@ static void write_batch(struct output *output) {
     if (result < 0) {
         output->torn = output->torn || (written > 0 && queue->bytes[written - 1] != '\n');
         unsigned lost = queue->lines - count_lines(queue->bytes, written);
+        atomic_fetch_add(&log->lost, lost);
         log_limited(&output->failed_limit, REPORT_MS, "access log %s: %s: %u lines lost", output_name(output),
                 strerror(-result), lost);
     }
@@ -220,7 +224,7 @@ static unsigned take_queue(struct output *output) {
 
 // One round, entered and left with the lock held.
 static void write_round(struct access_log *log) {
-    unsigned lost[OUTPUTS_MAXIMUM];
+    unsigned lost[OUTPUTS_MAXIMUM] = {0};
     bool reopening = log->reopening;
     log->reopening = false;
     log->waiting = 0;
@@ -232,7 +236,7 @@ static void write_round(struct access_log *log) {
         if (reopening)
             reopen(output);
         if (output->writing.used)
-            write_batch(output);
+            write_batch(log, output);
         if (lost[i])
             log_limited(&output->lost_limit, REPORT_MS,
                     "access log %s: it takes lines too slowly: %u lines lost", output_name(output), lost[i]);
@@ -242,6 +246,10 @@ static void write_round(struct access_log *log) {
 
 static void *run_writer(void *context) {
     struct access_log *log = context;
+    sigset_t broken_pipe; // a reader that left is a failed write
+    sigemptyset(&broken_pipe);
+    sigaddset(&broken_pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken_pipe, NULL);
     pthread_mutex_lock(&log->lock);
     do {
         wait_for_work(log);
@@ -305,6 +313,7 @@ static void init_lock(struct access_log *log) {
 struct access_log *access_log_new(const struct config *config, struct config_errors *errors) {
     struct access_log *log = calloc(1, sizeof *log);
     bool good = true;
+    tzset(); // reads its file here, not on a worker
     if (!log) {
         config_error(errors, &(struct directive){.file = config->file}, -1, "out of memory");
         return NULL;
@@ -340,6 +349,10 @@ void access_log_reopen(struct access_log *log) {
     log->reopening = true;
     pthread_cond_signal(&log->wake);
     pthread_mutex_unlock(&log->lock);
+}
+
+uint64_t access_log_lost(const struct access_log *log) {
+    return atomic_load(&log->lost);
 }
 
 bool access_log_validate(const struct config *config, struct config_errors *errors) {
@@ -389,6 +402,7 @@ static void enqueue(struct access_log *log, struct output *output, const char *l
             pthread_cond_signal(&log->wake);
     } else {
         output->lost++;
+        atomic_fetch_add(&log->lost, 1);
     }
     pthread_mutex_unlock(&log->lock);
 }

@@ -45,6 +45,9 @@ struct access_log *access_log_new(const struct config *config, struct config_err
 void access_log_free(struct access_log *log); // writes what is queued, then ends the thread; NULL is allowed
 // After rotation, any thread: the writer opens each path again; one that cannot be opened stays as it was.
 void access_log_reopen(struct access_log *log);
+// Lines that were lost since access_log_new, all logs together.
+uint64_t access_log_lost(const struct access_log *log);
+
 // The directives alone, without opening anything: for `weir check`.
 bool access_log_validate(const struct config *config, struct config_errors *errors);
 

@@ -104,22 +104,27 @@ static bool connect_port_allowed(const struct session *session) {
     return session->settings->connect_ports[session->request->target.authority.port];
 }
 
-// The answer is there: the first address; never one of our own, whatever DNS says.
+// Our own addresses are never dialled, whatever DNS says.
+static void leave_out_own(struct session *session) {
+    unsigned kept = 0;
+    for (unsigned i = 0; i < session->resolved_count; i++)
+        if (!own_addresses_has(session->worker->daemon->own, &session->resolved[i]))
+            session->resolved[kept++] = session->resolved[i];
+    session->resolved_count = kept;
+}
+
 static enum run take_destination(struct session *session) {
-    struct request *request = session->request;
+    uint16_t port = session->request->target.authority.port;
     if (session->resolved_count == 0)
         return cannot_resolve(session);
-    uint16_t port = request->target.authority.port;
-    session->destination = (struct endpoint){
-            .address = session->resolved[0],
-            .port = port ? port : HTTP_PORT,
-    };
-    if (own_addresses_has(session->worker->daemon->own, &session->destination.address)) {
-        counter_add(&session->worker->counters, COUNTER_refused_own_address, 1);
-        return reply_page(session, 403, RESULT_DENIED, "own-address",
-                "The destination is this gateway itself; it is never fetched through the cache.", VIEW(""));
-    }
-    return RUN_NEXT;
+    leave_out_own(session);
+    session->destination = (struct endpoint){.port = port ? port : HTTP_PORT};
+    session->resolved_next = 0;
+    if (session_next_destination(session))
+        return RUN_NEXT;
+    counter_add(&session->worker->counters, COUNTER_refused_own_address, 1);
+    return reply_page(session, 403, RESULT_DENIED, "own-address",
+            "The destination is this gateway itself; it is never fetched through the cache.", VIEW(""));
 }
 
 static enum run find_destination(struct session *session) {
@@ -134,10 +139,20 @@ static enum run find_destination(struct session *session) {
 
 // ---- the verdict on the URL ----
 
-static bool is_blocked(struct session *session) {
+static bool is_blocked_at(struct session *session, const struct address *address) {
     struct acl_request acl;
     request_acl(session, &acl);
+    acl.destination.address = *address;
     return acl_url(session->settings->acl, &acl, &session->request->match) == ACL_BLOCK;
+}
+
+// A forward request may end up at any address of its name: none of them may be blocked.
+static bool is_blocked(struct session *session) {
+    bool blocked = is_blocked_at(session, &session->destination.address);
+    if (session->arrival == ORIGDST_FORWARD)
+        for (unsigned i = 0; i < session->resolved_count && !blocked; i++)
+            blocked = is_blocked_at(session, &session->resolved[i]);
+    return blocked;
 }
 
 static enum run go_on(struct session *session) {

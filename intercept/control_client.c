@@ -54,7 +54,7 @@ static int read_all(int fd, int64_t until_ms, FILE *answer) {
         if (result < 0)
             return result;
         ssize_t count = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
-        if (count == 0)
+        if (count == 0 || (count < 0 && errno == ECONNRESET)) // closed without reading all of the request
             return 0;
         if (count < 0 && errno != EAGAIN && errno != EINTR)
             return -errno;
@@ -95,7 +95,8 @@ static int exchange(int fd, const char *request, int64_t until_ms, FILE *out, ch
     size_t length = (size_t)snprintf(line, sizeof line, "%s\n", request), text_length = 0;
     if (length >= sizeof line)
         return -EMSGSIZE;
-    if (send(fd, line, length, MSG_NOSIGNAL) != (ssize_t)length)
+    // A daemon that is busy has answered already, and closed.
+    if (send(fd, line, length, MSG_NOSIGNAL) != (ssize_t)length && errno != EPIPE)
         return -errno;
     FILE *answer = open_memstream(&text, &text_length);
     if (!answer)

@@ -75,18 +75,14 @@ static bool open_control(struct start *start) {
     return false;
 }
 
-static bool open_socket(const struct listen_point *point, int *fd) {
+static bool fail_socket(const struct listen_point *point, const char *what, int result) {
     char text[ADDRESS_TEXT_BYTES];
-    const char *what = "";
-    *fd = listen_open(point, &what);
-    if (*fd >= 0)
-        return true;
-    const char *cure = *fd == -EPERM    ? ": CAP_NET_ADMIN is missing in this network namespace; run as root"
-                       : *fd == -EACCES ? ": CAP_NET_BIND_SERVICE is missing; choose a port from 1024 on"
-                       : *fd == -EADDRINUSE ? ": another program has the port"
-                                            : "";
+    const char *cure = result == -EPERM ? ": CAP_NET_ADMIN is missing in this network namespace; run as root"
+                       : result == -EACCES ? ": CAP_NET_BIND_SERVICE is missing; choose a port from 1024 on"
+                       : result == -EADDRINUSE ? ": another program has the port"
+                                               : "";
     log_error("listen %s %s: %s: %s%s", endpoint_print(&point->address, text), listen_mode_name(point->mode),
-            what, strerror(-*fd), cure);
+            what, strerror(-result), cure);
     return false;
 }
 
@@ -100,9 +96,16 @@ static bool open_sockets(struct start *start) {
     }
     for (unsigned i = 0; i < count; i++)
         start->sockets[i] = -1;
-    for (unsigned i = 0; i < count; i++)
-        if (!open_socket(&listen->points[i % listen->count], &start->sockets[i]))
-            return false;
+    for (unsigned i = 0; i < listen->count; i++)
+        if (listen_probe(&listen->points[i]) < 0)
+            return fail_socket(&listen->points[i], "bind", -EADDRINUSE);
+    for (unsigned i = 0; i < count; i++) {
+        const struct listen_point *point = &listen->points[i % listen->count];
+        const char *what = "";
+        start->sockets[i] = listen_open(point, &what);
+        if (start->sockets[i] < 0)
+            return fail_socket(point, what, start->sockets[i]);
+    }
     return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <unistd.h>
 
 #ifndef IP_BIND_ADDRESS_NO_PORT
@@ -67,7 +68,10 @@ int dial_begin(const struct dial *dial) {
 }
 
 int dial_result(int fd) {
+    struct pollfd one = {.fd = fd, .events = POLLOUT};
     int error = 0;
+    if (poll(&one, 1, 0) == 0) // SO_ERROR says 0 while it is under way as well
+        return -EINPROGRESS;
     socklen_t length = sizeof error;
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0)
         return -errno;

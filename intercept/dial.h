@@ -16,5 +16,5 @@ struct dial {
 // A non-blocking, close-on-exec, TCP_NODELAY socket whose connect(2) has begun. The descriptor or -errno; a
 // refused SO_MARK (no CAP_NET_ADMIN) is tolerated once the daemon's start has warned of it.
 int dial_begin(const struct dial *dial);
-// After it turned writable: 0, or -errno of the connection attempt.
+// 0 when the connection stands, -EINPROGRESS while it is under way, else -errno of the attempt.
 int dial_result(int fd);

@@ -48,7 +48,8 @@ enum run fetch_give_up(struct fetch *fetch, int status, const char *reason, cons
 
 static void on_deadline(struct deadline *deadline) {
     struct fetch *fetch = (struct fetch *)((char *)deadline - offsetof(struct fetch, deadline));
-    fetch->late = true;
+    fetch->late = !fetch->looks;
+    fetch->looks = false;
     worker_mark(fetch->worker, &fetch->task);
 }
 
@@ -63,8 +64,20 @@ void fetch_on_room(void *owner) { // from any thread
 }
 
 void fetch_set_deadline(struct fetch *fetch, enum timeout_id timeout) {
+    fetch->looks = false;
     deadline_set(&fetch->deadline,
             loop_now_ms(fetch->worker->loop) + fetch->settings->config->timeout_ms[timeout]);
+}
+
+void fetch_clear_deadline(struct fetch *fetch) {
+    fetch->looks = false;
+    deadline_set(&fetch->deadline, 0);
+}
+
+// Nobody else would notice that the last reader of an exchange without a client and a deadline has gone.
+static void look_later(struct fetch *fetch) {
+    fetch->looks = true;
+    deadline_set(&fetch->deadline, loop_now_ms(fetch->worker->loop) + ORPHAN_LOOK_MS);
 }
 
 // ---- without its client ----
@@ -113,7 +126,7 @@ static void fetch_run(struct task *task) {
     if (run == RUN_NEXT)
         worker_mark(fetch->worker, &fetch->task);
     if (!fetch->session && fetch->deadline.at_ms == 0)
-        deadline_set(&fetch->deadline, loop_now_ms(fetch->worker->loop) + ORPHAN_LOOK_MS);
+        look_later(fetch);
 }
 
 // ---- life ----

@@ -36,9 +36,10 @@ static enum run relay_interim(struct fetch *fetch, const struct http_head *head)
         return fetch_give_up(fetch, 502, "too-many-interim", "The server sent too many interim responses.");
     if (session && session->request->head.minor_version == 1 && !session->request->answered)
         fetch_head_interim(session, head);
-    if (session)
+    if (session && head->status == 100)
         session->request->expects_continue = false;
-    fetch->expects_continue = false;
+    if (head->status == 100)
+        fetch->expects_continue = false;
     fetch_set_deadline(fetch, TIMEOUT_first_byte);
     buffer_take(&fetch->upstream->in, head->head_length);
     return RUN_NEXT;
@@ -49,8 +50,10 @@ static enum run switch_protocols(struct fetch *fetch, const struct http_head *he
     if (!fetch->wants_upgrade || !session || session->request->answered)
         return fetch_give_up(
                 fetch, 502, "unasked-upgrade", "The server switched protocols without being asked.");
-    if (!fetch_head_interim(session, head) || !tunnel_begin_upgraded(session))
+    if (!tunnel_begin_upgraded(session) || !fetch_head_interim(session, head)) {
+        tunnel_free(session); // the 101 was not written: a page may still be
         return fetch_give_up(fetch, 503, "no-memory", "The gateway is out of memory for this request.");
+    }
     buffer_take(&fetch->upstream->in, head->head_length);
     session->request->answered = true;
     session->request->status = 101;
@@ -152,19 +155,22 @@ static ssize_t receive(struct fetch *fetch, size_t want, size_t limit) {
     return got;
 }
 
-// While the client owes its body, its own deadline holds; one that waits for a 100 owes nothing.
+// While the client owes its body, its own deadline holds; one that waits for a 100, or for the origin to take
+// what was sent, owes nothing.
 static bool origin_owes(const struct fetch *fetch) {
-    return fetch->upload_over || fetch->upload_broken || !fetch->session || fetch->expects_continue;
+    bool is_held = fetch->head_sent < fetch->head_length || buffer_length(&fetch->out) > 0;
+    return fetch->upload_over || is_held || fetch->upload_broken || !fetch->session ||
+           fetch->expects_continue;
 }
 
 enum run fetch_answer_run(struct fetch *fetch) {
     int events = WATCH_READ;
+    fetch_send_push(fetch, &events); // first: what came this moment is not stuck
     if (fetch->late && origin_owes(fetch))
         return fetch_give_up(fetch, 504, "first-byte-timeout", "The server did not answer in time.");
     if (fetch->late)
         fetch_set_deadline(fetch, TIMEOUT_first_byte);
     fetch->late = false;
-    fetch_send_push(fetch, &events);
     for (;;) {
         enum run run = parse_head(fetch);
         if (run == RUN_NEXT && fetch->step == FETCH_HEAD)

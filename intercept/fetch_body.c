@@ -99,7 +99,7 @@ static enum run read_body(struct fetch *fetch, int *events) {
         size_t room = cache_fill_room(fetch->fill, fetch_on_room, fetch);
         if (room == 0) { // the readers are slower than the origin
             *events &= ~WATCH_READ;
-            deadline_set(&fetch->deadline, 0);
+            fetch_clear_deadline(fetch);
             return RUN_WAIT;
         }
         bool buffered = buffer_length(&fetch->upstream->in) > 0;
@@ -107,7 +107,7 @@ static enum run read_body(struct fetch *fetch, int *events) {
         if (run == RUN_END)
             return RUN_END;
         if (run == RUN_WAIT && !buffered) {
-            if (fetch->deadline.at_ms == 0)
+            if (fetch->deadline.at_ms == 0 || fetch->looks)
                 fetch_set_deadline(fetch, TIMEOUT_upstream_idle);
             return RUN_WAIT;
         }

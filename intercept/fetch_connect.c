@@ -6,7 +6,19 @@
 
 #include <errno.h>
 
+static bool is_for_want_of_ours(int error) { // another address would not help
+    return error == -EUSERS || error == -EMFILE || error == -ENFILE || error == -ENOMEM;
+}
+
 static enum run connect_failed(struct fetch *fetch, int error) {
+    if (fetch->upstream)
+        upstream_close(fetch->upstream);
+    fetch->upstream = NULL;
+    if (!is_for_want_of_ours(error) && fetch->session && session_next_destination(fetch->session)) {
+        upstream_key_of_session(fetch->session, &fetch->key);
+        fetch->step = FETCH_CONNECT; // begins anew, also when a kept connection had turned out stale
+        return RUN_NEXT;
+    }
     counter_add(&fetch->worker->counters, COUNTER_upstream_failed, 1);
     switch (-error) {
     case ECONNREFUSED:
@@ -52,6 +64,11 @@ static void begin_head(struct fetch *fetch) {
     fetch_set_deadline(fetch, TIMEOUT_first_byte);
 }
 
+// On a kept connection only what may be sent again when it turns out to be dead.
+static bool may_be_sent_again(const struct fetch *fetch) {
+    return http_method_is_idempotent(fetch->method) && fetch->upload_over && !fetch->upload_begun;
+}
+
 enum run fetch_connect_begin(struct fetch *fetch, bool may_reuse) {
     struct upstream *upstream = may_reuse ? upstream_take(fetch->worker, &fetch->key) : NULL;
     if (upstream) {
@@ -73,7 +90,7 @@ enum run fetch_connect_begin(struct fetch *fetch, bool may_reuse) {
 
 enum run fetch_connect_run(struct fetch *fetch) {
     if (!fetch->upstream)
-        return fetch_connect_begin(fetch, true);
+        return fetch_connect_begin(fetch, may_be_sent_again(fetch));
     if (fetch->late)
         return connect_failed(fetch, -ETIMEDOUT);
     int result = dial_result(fetch->upstream->fd);

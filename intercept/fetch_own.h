@@ -25,7 +25,8 @@ struct fetch {
     struct deadline deadline;
     struct letter letter; // room in the fill
     enum fetch_step step;
-    bool late; // the deadline passed
+    bool late;  // the deadline passed
+    bool looks; // `deadline` is none: it wakes the fetch to see whether anybody still reads
     bool ended;
     // the request
     enum method_id method;
@@ -55,7 +56,8 @@ enum run fetch_give_up(struct fetch *fetch, int status, const char *reason, cons
 // The session has all it needs from the fetch; it is woken.
 void fetch_let_go(struct fetch *fetch);
 void fetch_set_deadline(struct fetch *fetch, enum timeout_id timeout); // from now
-void fetch_on_room(void *owner);                                       // for cache_fill_room; from any thread
+void fetch_clear_deadline(struct fetch *fetch);
+void fetch_on_room(void *owner); // for cache_fill_room; from any thread
 
 enum run fetch_connect_begin(struct fetch *fetch, bool may_reuse);
 enum run fetch_connect_run(struct fetch *fetch);

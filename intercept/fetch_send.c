@@ -88,6 +88,7 @@ void fetch_upload(struct fetch *fetch, struct view content) {
 void fetch_upload_end(struct fetch *fetch, struct view trailers) {
     fetch->upload_over = true;
     if (fetch->upload_chunked) {
+        fetch->upload_begun = true; // an empty one has a last chunk, too
         put(fetch, VIEW("0\r\n"));
         put(fetch, trailers);
         put(fetch, VIEW("\r\n"));

@@ -28,11 +28,23 @@ static enum run client_is_gone(struct session *session) {
     return RUN_NEXT;
 }
 
+// The exchange was over before the request was: what the client still sends is dropped, so that one that
+// writes before it reads comes to read. The connection closes after the response.
+static bool drop_body(struct session *session) {
+    ssize_t got = 1;
+    for (int i = 0; i < 16 && got > 0; i++) {
+        buffer_take(&session->in, buffer_length(&session->in));
+        got = session_receive(session, SESSION_READ_BYTES);
+    }
+    session->want_read = !session->read_over;
+    return got >= 0 || got == -EAGAIN;
+}
+
 // Reads ahead while there is nothing else to read, so that a client that resets is noticed.
 bool session_read_ahead(struct session *session) {
     struct request *request = session->request;
     if (!request->body_done && !request->body_bad)
-        return true; // the upload reads
+        return session->fetch ? true : drop_body(session); // with a fetch, the upload reads
     ssize_t got = 0;
     while (!session->read_over && buffer_length(&session->in) < SESSION_AHEAD_BYTES &&
             (got = session_receive(session, SESSION_AHEAD_BYTES)) > 0)

@@ -6,18 +6,26 @@
 #include <sys/socket.h>
 
 #define LINGER_BYTES (64 << 20) // read and dropped at the most, so that a sender without end is cut off
-#define LINGER_READ_BYTES (1 << 20)
+#define LINGER_SPELLS 12        // a client that goes on sending has so many times `timeout linger` altogether
+
+// The deadline is for silence; the sum is bounded too.
+static void wait_for_rest(struct session *session) {
+    session_wait(session, TIMEOUT_linger);
+    if (session->wait_until_ms > session->linger_until_ms)
+        session->wait_until_ms = session->linger_until_ms;
+}
 
 static enum run linger(struct session *session) {
+    struct worker *worker = session->worker;
     for (int i = 0; i < 16; i++) {
-        ssize_t got =
-                recv(session->fd, NULL, LINGER_READ_BYTES, MSG_TRUNC); // dropped within the kernel: tcp(7)
+        ssize_t got = recv(session->fd, worker->scratch, sizeof worker->scratch, 0);
         if (got < 0 && errno == EAGAIN)
             return RUN_WAIT;
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
             return RUN_END;
+        wait_for_rest(session);
         session->lingered_bytes += (uint64_t)got;
         if (session->lingered_bytes > LINGER_BYTES)
             return RUN_END;
@@ -34,7 +42,9 @@ static enum run begin_linger(struct session *session) {
         return RUN_END;
     session->lingering = true;
     session->want_read = true;
-    session_wait(session, TIMEOUT_linger);
+    session->linger_until_ms = loop_now_ms(session->worker->loop) +
+                               LINGER_SPELLS * session->settings->config->timeout_ms[TIMEOUT_linger];
+    wait_for_rest(session);
     return RUN_NEXT;
 }
 

@@ -162,11 +162,11 @@ struct socket_option {
     const char *what;
 };
 
-static int set_options(int fd, const struct listen_point *point, bool ipv6, const char **what) {
+static int set_options(int fd, const struct listen_point *point, bool ipv6, bool share, const char **what) {
     bool tproxy = point->mode == LISTEN_TPROXY;
     const struct socket_option options[] = {
             {SOL_SOCKET, SO_REUSEADDR, 1, true, "SO_REUSEADDR"},
-            {SOL_SOCKET, SO_REUSEPORT, 1, true, "SO_REUSEPORT"},
+            {SOL_SOCKET, SO_REUSEPORT, 1, share, "SO_REUSEPORT"},
             {SOL_IPV6, IPV6_V6ONLY, !point->any_address, ipv6, "IPV6_V6ONLY"},
             {SOL_IP, IP_TRANSPARENT, 1, tproxy, "IP_TRANSPARENT"},
             {SOL_IPV6, IPV6_TRANSPARENT, 1, tproxy && ipv6, "IPV6_TRANSPARENT"},
@@ -183,17 +183,21 @@ static int set_options(int fd, const struct listen_point *point, bool ipv6, cons
     return 0;
 }
 
-static int bind_and_listen(int fd, const struct endpoint *endpoint, bool ipv6, const char **what) {
+// A probe binds alone: nobody may connect to what nobody will accept from.
+static int bind_and_listen(
+        int fd, const struct endpoint *endpoint, bool ipv6, bool share, const char **what) {
     struct sockaddr_storage address;
     socklen_t length = endpoint_to_sockaddr(endpoint, ipv6, &address);
     *what = "bind";
     if (bind(fd, (struct sockaddr *)&address, length) < 0)
         return -errno;
+    if (!share)
+        return 0;
     *what = "listen";
     return listen(fd, BACKLOG) < 0 ? -errno : 0;
 }
 
-static int open_family(const struct listen_point *point, bool ipv6, const char **what) {
+static int open_family(const struct listen_point *point, bool ipv6, bool share, const char **what) {
     struct endpoint endpoint = point->address;
     if (point->any_address && !ipv6) // 0.0.0.0
         endpoint.address.bytes[10] = endpoint.address.bytes[11] = 0xff;
@@ -201,18 +205,30 @@ static int open_family(const struct listen_point *point, bool ipv6, const char *
     int fd = socket(ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
     if (fd < 0)
         return -errno;
-    int result = set_options(fd, point, ipv6, what);
+    int result = set_options(fd, point, ipv6, share, what);
     if (result == 0)
-        result = bind_and_listen(fd, &endpoint, ipv6, what);
+        result = bind_and_listen(fd, &endpoint, ipv6, share, what);
     if (result < 0)
         close(fd);
     return result < 0 ? result : fd;
 }
 
-int listen_open(const struct listen_point *point, const char **what) {
+static int open_point(const struct listen_point *point, bool share, const char **what) {
     if (!point->any_address)
-        return open_family(point, !address_is_ipv4(&point->address.address), what);
-    int fd = open_family(point, true, what);
+        return open_family(point, !address_is_ipv4(&point->address.address), share, what);
+    int fd = open_family(point, true, share, what);
     // A kernel without IPv6 (ipv6.disable=1) still has clients.
-    return fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL ? open_family(point, false, what) : fd;
+    return fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL ? open_family(point, false, share, what) : fd;
+}
+
+int listen_open(const struct listen_point *point, const char **what) {
+    return open_point(point, true, what);
+}
+
+int listen_probe(const struct listen_point *point) {
+    const char *what;
+    int fd = open_point(point, false, &what);
+    if (fd >= 0)
+        close(fd);
+    return fd == -EADDRINUSE ? fd : 0;
 }

@@ -36,4 +36,8 @@ bool listen_validate(const struct config *config, struct config_errors *errors);
 // know their client's DSCP). The descriptor or -errno; `*what` names the call that failed.
 int listen_open(const struct listen_point *point, const char **what);
 
+// Whether the port is free: 0, or -EADDRINUSE when some socket listens there, SO_REUSEPORT or not (another
+// weir would share the clients with us and nobody would notice).
+int listen_probe(const struct listen_point *point);
+
 const char *listen_mode_name(enum listen_mode mode);

@@ -20,6 +20,7 @@ enum run lookup_alone(struct session *session, const char *reason) {
     struct cache_fill *fill;
     session->request->lookup = LOOKUP_PASS;
     session->request->lookup_reason = reason;
+    session->request->stored = (struct cache_head){0}; // lived as long as the reader was attached
     cache_stream(session->worker->daemon->cache, &session->reader, &fill);
     return ask_origin(session, fill);
 }

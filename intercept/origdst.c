@@ -71,6 +71,7 @@ enum origdst origdst_find(int fd, enum listen_mode mode, const struct endpoint *
         const struct own_addresses *own, struct endpoint *destination, int *error) {
     enum origdst found = ORIGDST_INTERCEPTED;
     *error = 0;
+    *destination = (struct endpoint){0};
     if (mode == LISTEN_FORWARD)
         return ORIGDST_FORWARD;
     if (mode == LISTEN_TPROXY) {

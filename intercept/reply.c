@@ -68,7 +68,7 @@ static void send_answer(
     compose_status_line(&out, status, VIEW(""));
     compose_format(&out, "Date: %s\r\n", date_print(loop_wall_ms(session->worker->loop) / 1000, date));
     compose_format(&out, "Via: 1.1 %s\r\nCache-Control: no-store\r\n", session->settings->via_name);
-    compose_format(&out, "Proxy-Status: weir; error=%s\r\n", reason);
+    compose_format(&out, "Cache-Status: weir; detail=%s\r\n", reason);
     compose_text(&out, fields);
     if (page.length > 0)
         compose_text(&out, "Content-Type: text/html; charset=utf-8\r\n");

@@ -126,8 +126,10 @@ void request_interrupted(struct session *session) {
 enum run request_give_up(struct session *session, const char *reason) {
     struct request *request = session->request;
     request->total_at_ms = INT64_MAX;
-    if (session->step == STEP_finish)
+    if (session->step == STEP_finish) { // sending what is left of an answer
+        request_log(session, request->result, reason);
         return RUN_END;
+    }
     if (!request->answered && !session->tunnel)
         return reply_page(session, 504, RESULT_ERROR, reason,
                 "The request took longer than this gateway allows.", VIEW(""));
@@ -168,7 +170,15 @@ void request_query(struct session *session, struct cache_query *query) {
 
 // ---- the body ----
 
-static bool client_left(struct session *session) {
+enum upload {
+    UPLOAD_MORE,   // another piece may follow at once
+    UPLOAD_CLIENT, // the client's turn
+    UPLOAD_ORIGIN, // the origin's: the fetch wakes us, and has a deadline of its own
+    UPLOAD_OVER,
+    UPLOAD_BROKEN, // the step was changed
+};
+
+static enum upload client_left(struct session *session) {
     struct request *request = session->request;
     request->body_bad = true;
     session->gone = true;
@@ -177,16 +187,15 @@ static bool client_left(struct session *session) {
         request->result = RESULT_ABORTED;
     request->answered = true;
     session_goto(session, STEP_finish);
-    return false;
+    return UPLOAD_BROKEN;
 }
 
-static bool body_is_bad(struct session *session) {
+static enum upload body_is_bad(struct session *session) {
     struct request *request = session->request;
     request->body_bad = true;
     if (session->fetch)
         fetch_leave(session->fetch);
-    session->fetch = NULL;
-    cache_reader_detach(&session->reader);
+    session->fetch = NULL; // the reader stays until the access line is written: it holds the response's head
     if (!request->answered) {
         reply_page(session, 400, RESULT_BAD, "bad-body", request->body.error, VIEW(""));
     } else {
@@ -194,26 +203,21 @@ static bool body_is_bad(struct session *session) {
         request->reason = "bad-body";
         session_goto(session, STEP_finish);
     }
-    return false;
+    return UPLOAD_BROKEN;
 }
 
-// One read's worth. False when nothing more can be done now (want_read says whether to wait for the client).
-static bool upload_some(struct session *session, bool *broken) {
+// One read's worth.
+static enum upload upload_some(struct session *session) {
     struct request *request = session->request;
     size_t room = fetch_upload_room(session->fetch);
     if (room == 0)
-        return false; // the fetch wakes us
+        return UPLOAD_ORIGIN;
     if (buffer_length(&session->in) == 0) {
         ssize_t got = session_receive(session, SESSION_READ_BYTES);
-        if (got == -EAGAIN) {
-            session->want_read = true;
-            return false;
-        }
-        if (got <= 0) {
-            *broken = true;
-            client_left(session);
-            return false;
-        }
+        if (got == -EAGAIN)
+            return UPLOAD_CLIENT;
+        if (got <= 0)
+            return client_left(session);
         session_wait(session, TIMEOUT_client_body);
     }
     request->body_begun = true;
@@ -222,32 +226,28 @@ static bool upload_some(struct session *session, bool *broken) {
     while ((body = body_decode(&request->body, &input, &content)) == BODY_DATA)
         fetch_upload(session->fetch, content);
     buffer_take(&session->in, all.length - input.length);
-    if (body == BODY_BAD) {
-        *broken = true;
-        body_is_bad(session);
-        return false;
-    }
-    if (body == BODY_END) {
-        request->body_done = true;
-        session->wait_until_ms = 0;
-        fetch_upload_end(session->fetch, body_trailers(&request->body));
-        return false;
-    }
-    return true;
+    if (body == BODY_BAD)
+        return body_is_bad(session);
+    if (body == BODY_MORE)
+        return UPLOAD_MORE;
+    request->body_done = true;
+    fetch_upload_end(session->fetch, body_trailers(&request->body));
+    return UPLOAD_OVER;
 }
 
 bool request_upload(struct session *session) {
     struct request *request = session->request;
-    bool broken = false;
     session->want_read = false;
     if (!session->fetch || request->body_done || request->body_bad)
         return true;
-    for (int i = 0; i < 16 && upload_some(session, &broken); i++)
-        continue;
-    if (broken)
+    enum upload upload = UPLOAD_MORE;
+    for (int i = 0; i < 16 && upload == UPLOAD_MORE; i++)
+        upload = upload_some(session);
+    if (upload == UPLOAD_BROKEN)
         return false;
-    bool may_stall = request->body_done || (request->expects_continue && !request->body_begun);
-    if (may_stall)
+    session->want_read = upload == UPLOAD_MORE || upload == UPLOAD_CLIENT;
+    bool is_owed = session->want_read && (request->body_begun || !request->expects_continue);
+    if (!is_owed)
         session->wait_until_ms = 0;
     else if (session->wait_until_ms == 0)
         session_wait(session, TIMEOUT_client_body);
@@ -318,7 +318,9 @@ static enum run take_head(struct session *session, const struct http_head *head)
                          (request->framing.kind == FRAMING_LENGTH && request->framing.length == 0);
     request->expects_continue = !request->body_done && request->head.minor_version == 1 &&
                                 http_field_has_token(&request->head, FIELD_EXPECT, VIEW("100-continue"));
-    request->wants_upgrade = asks_for_upgrade(&request->head);
+    // A switch in the middle of a body would leave both sides with another idea of where the new protocol
+    // begins: with a body the request goes on without Upgrade [RFC 9110 §7.8 lets us ignore it].
+    request->wants_upgrade = request->body_done && asks_for_upgrade(&request->head);
     if (!http_keeps_alive(&request->head) || session->worker->draining)
         session->closing = true;
     session_goto(session, STEP_admit);
@@ -386,12 +388,8 @@ static enum run head_is_late(struct session *session) {
     }
     if (session->waits_for == TIMEOUT_client_idle)
         return RUN_END;
-    if (may_be_tunnelled(session) && http_sniff(buffer_view(&session->in),
-                                             (size_t)session->settings->config->target_bytes) == SNIFF_MORE) {
-        session_goto(
-                session, STEP_tunnel); // a few bytes that may or may not become HTTP: let the server judge
-        return RUN_NEXT;
-    }
+    // Also when the bytes may still become something else than HTTP: a tunnel would take the rest of a
+    // request past the rules.
     struct http_error error = {408, "The request was not complete in time."};
     return bad_head(session, &error);
 }

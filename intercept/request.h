@@ -19,7 +19,7 @@ void request_interrupted(struct session *session);
 void request_acl(const struct session *session, struct acl_request *acl);
 void request_query(struct session *session, struct cache_query *query);
 
-// Decodes the request body from `in` and hands it to the fetch, as far as there is room. RUN_NEXT: as before;
-// RUN_WAIT: the body is broken or the client left in its middle, and the step was changed to what follows
-// (run it with RUN_NEXT).
+// Decodes the request body from `in` and hands it to the fetch, as far as there is room; sets want_read, and
+// the deadline while the client owes more. False: the body is broken or the client left in its middle, and
+// the step was changed to what follows (run it with RUN_NEXT).
 bool request_upload(struct session *session);

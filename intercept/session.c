@@ -181,6 +181,13 @@ void session_drop_request(struct session *session) {
     session->request = NULL;
 }
 
+bool session_next_destination(struct session *session) {
+    if (session->arrival != ORIGDST_FORWARD || session->resolved_next >= session->resolved_count)
+        return false;
+    session->destination.address = session->resolved[session->resolved_next++];
+    return true;
+}
+
 // ---- the socket ----
 
 void session_count_out(struct session *session, size_t bytes) {

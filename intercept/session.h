@@ -64,7 +64,7 @@ struct request {
     bool body_begun;       // any of the body was read
     bool body_done;        // all of it
     bool body_bad;         // its framing broke: nothing more is read
-    bool expects_continue; // Expect: 100-continue, and no 1xx or final response was sent yet
+    bool expects_continue; // Expect: 100-continue, and neither 100 nor a final response was sent yet
     bool wants_upgrade;    // Upgrade with Connection: upgrade
     char authority[300];   // normalised
     size_t authority_length;
@@ -134,6 +134,7 @@ struct session {
     unsigned requests;
     uint64_t bytes_in, bytes_out;
     uint64_t lingered_bytes;
+    int64_t linger_until_ms;
     size_t seen; // of `in`, known to hold no end of a head
     struct buffer in, out;
     // the current request
@@ -142,7 +143,7 @@ struct session {
     struct fetch *fetch;
     struct names_query *names;
     struct address resolved[8];
-    unsigned resolved_count;
+    unsigned resolved_count, resolved_next;
     bool resolved_done;
     struct tunnel *tunnel;
 };
@@ -169,6 +170,10 @@ bool session_read_ahead(struct session *session);
 
 // Ends every session of the worker at once (its thread has ended).
 void session_end_all(struct worker *worker);
+
+// A forward request's next address of its name becomes the destination. False when there is none (left);
+// always for an intercepted connection, whose destination is the kernel's word.
+bool session_next_destination(struct session *session);
 
 // The request is over without a log line (its memory goes); detaches reader, fetch and look-up.
 void session_drop_request(struct session *session);

@@ -124,6 +124,10 @@ static enum run end_broken(struct session *session, const char *reason) {
 }
 
 static enum run cannot_connect(struct session *session, int status, const char *reason, const char *text) {
+    if (session_next_destination(session)) { // CONNECT to a name with several addresses
+        tunnel_free(session);
+        return RUN_NEXT;
+    }
     counter_add(&session->worker->counters, COUNTER_upstream_failed, 1);
     if (session->request && session->request->answered) // an accepted upgrade: the 101 cannot be taken back
         return end_broken(session, reason);
@@ -431,7 +435,7 @@ enum run step_tunnel(struct session *session) {
     if (session->events & EVENT_EVICT && tunnel_is_waiting(session))
         return RUN_END;
     if (is_cut_by_drain(session))
-        return tunnel->state == TUNNEL_RELAY ? end_broken(session, "stopped") : RUN_END;
+        return tunnel_is_waiting(session) ? RUN_END : end_broken(session, "stopped");
     if (tunnel->state == TUNNEL_CONNECT && tunnel->upstream->connected) // an upgraded one
         return begin_relay(session);
     switch (tunnel->state) {

@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SIGNAL_CONFIRM SIGTERM
-#define SIGNAL_REFUSE SIGUSR1
+#define SIGNAL_CONFIRM SIGUSR2
+#define SIGNAL_REFUSE SIGTERM // also what ends the processes of a lost session, or of a host that goes down
 
 static struct flock whole_file(short type) {
     return (struct flock){.l_type = type, .l_whence = SEEK_SET};

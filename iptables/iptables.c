@@ -91,15 +91,24 @@ bool iptables_is_empty(const struct iptables_rules *rules) {
     return true;
 }
 
+// Without the tools: nothing, unless nf_tables has chains of ours all the same.
+static int save_without_tool(enum family family, char **text, struct problem *problem) {
+    for (enum iptables_table table = 0; table < IPTABLES_TABLE_COUNT; table++)
+        if (nfnetlink_has_chain(family, table_names[table], "WEIR_PREROUTING") == 1)
+            return problem_say(problem, ENOENT,
+                    "there are rules of weir, and %s is not in PATH: install it (package iptables)",
+                    save_tool(family));
+    *text = strdup("");
+    return *text ? 0 : problem_say(problem, ENOMEM, "out of memory");
+}
+
 // The listing of one family, or "" where there can be nothing of ours.
 static int save(enum family family, bool counters, char **text, struct problem *problem) {
     struct tool_output output;
     const char *const argv[] = {save_tool(family), counters ? "-c" : NULL, NULL};
     int result = tool_run(argv, NULL, &output, problem);
-    if (result == -ENOENT) {
-        *text = strdup("");
-        return *text ? 0 : problem_say(problem, ENOMEM, "out of memory");
-    }
+    if (result == -ENOENT)
+        return save_without_tool(family, text, problem);
     if (result < 0)
         return result;
     if (output.status != 0 && !strstr(output.err, "Protocol not supported")) {

@@ -85,11 +85,10 @@ static int exchange(const struct batch *batch, char *reply, size_t size, size_t 
     return result;
 }
 
-static int ask(
-        enum family family, const char *table, const char *chain, char *reply, size_t size, size_t *got) {
+static int ask(uint8_t nfproto, const char *table, const char *chain, char *reply, size_t size, size_t *got) {
     struct batch batch = {0};
     struct nlmsghdr *header =
-            batch_add(&batch, message(chain ? NFT_MSG_GETCHAIN : NFT_MSG_GETTABLE), 0, nfproto_of(family), 0);
+            batch_add(&batch, message(chain ? NFT_MSG_GETCHAIN : NFT_MSG_GETTABLE), 0, nfproto, 0);
     batch_text(&batch, header, chain ? NFTA_CHAIN_TABLE : NFTA_TABLE_NAME, table);
     if (chain)
         batch_text(&batch, header, NFTA_CHAIN_NAME, chain);
@@ -98,25 +97,29 @@ static int ask(
     return result == -EINVAL || result == -EOPNOTSUPP ? -ENOENT : result;
 }
 
-static int exists(enum family family, const char *table, const char *chain) {
+static int exists(uint8_t nfproto, const char *table, const char *chain) {
     char reply[4096] __attribute__((aligned(8)));
     size_t got;
-    int result = ask(family, table, chain, reply, sizeof reply, &got);
+    int result = ask(nfproto, table, chain, reply, sizeof reply, &got);
     return result == 0 ? 1 : result == -ENOENT ? 0 : result;
 }
 
 int nfnetlink_has_table(enum family family, const char *table) {
-    return exists(family, table, NULL);
+    return exists(nfproto_of(family), table, NULL);
+}
+
+int nfnetlink_has_inet_table(const char *table) {
+    return exists(NFPROTO_INET, table, NULL);
 }
 
 int nfnetlink_has_chain(enum family family, const char *table, const char *chain) {
-    return exists(family, table, chain);
+    return exists(nfproto_of(family), table, chain);
 }
 
 bool nfnetlink_chain_accepts(enum family family, const char *table, const char *chain) {
     char reply[4096] __attribute__((aligned(8)));
     size_t got;
-    if (ask(family, table, chain, reply, sizeof reply, &got) != 0 ||
+    if (ask(nfproto_of(family), table, chain, reply, sizeof reply, &got) != 0 ||
             got < NLMSG_LENGTH(sizeof(struct nfgenmsg)))
         return false;
     const struct nlmsghdr *header = (const struct nlmsghdr *)reply;

@@ -9,6 +9,7 @@
 
 // 1, 0, or -errno. A kernel without nf_tables has no table.
 int nfnetlink_has_table(enum family family, const char *table);
+int nfnetlink_has_inet_table(const char *table); // of family inet, which is both
 int nfnetlink_has_chain(enum family family, const char *table, const char *chain);
 
 // True for a base chain whose policy is accept.

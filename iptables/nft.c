@@ -1,6 +1,7 @@
 #include "iptables/nft.h"
 
 #include "admin/check.h"
+#include "iptables/nfnetlink.h"
 #include "iptables/tool.h"
 
 #include <errno.h>
@@ -32,7 +33,11 @@ static int list(const char *const argv[], char **listing, struct problem *proble
 
 int nft_capture(char **listing, struct problem *problem) {
     const char *const argv[] = {"nft", "-s", "list", "table", "inet", "weir", NULL};
-    return list(argv, listing, problem);
+    int result = list(argv, listing, problem);
+    if (result == 0 && !*listing && nfnetlink_has_inet_table("weir") == 1)
+        result = problem_say(problem, ENOENT,
+                "table inet weir is there, and nft is not in PATH: install it (package nftables)");
+    return result;
 }
 
 int nft_install(const char *live, const char *target, struct problem *problem) {

@@ -140,7 +140,8 @@ static int run_batch(enum family family, const char *input, struct problem *prob
     int result = tool_demand(argv, input, NULL, &detail);
     if (result < 0)
         problem_say(problem, -result, "policy routing for tproxy, %s: %s%s", family_name(family), detail.text,
-                strstr(detail.text, "down")            ? " (is lo up? `ip link set lo up`)"
+                strstr(detail.text, "is not up") || strstr(detail.text, "is down")
+                        ? " (is lo up? `ip link set lo up`)"
                 : strstr(detail.text, "not supported") ? " (the kernel needs CONFIG_IP_MULTIPLE_TABLES and "
                                                          "CONFIG_IPV6_MULTIPLE_TABLES, or use "
                                                          "`listen PORT redirect`)"

@@ -281,7 +281,6 @@ class Weir:
         self.errors = self.directory / "stderr"
         self.common = COMMON.format(directory=self.directory, workers=workers)
         self.write_config(config)
-        self.log_read = 0
         self._start(prefix, environment or {}, ready)
         if rules:
             try:
@@ -298,7 +297,8 @@ class Weir:
             notify.bind(str(self.directory / "notify"))
             (self.directory / "notify").chmod(0o777)
             notify.setblocking(False)
-            environment = dict(os.environ, NOTIFY_SOCKET=str(self.directory / "notify"), **environment)
+            environment = {"ASAN_OPTIONS": "quarantine_size_mb=16", **os.environ, **environment,
+                "NOTIFY_SOCKET": str(self.directory / "notify")}
             with open(self.errors, "wb") as errors:
                 self.process = self.lab.gw.start(*prefix, BINARY, "run", "-c", self.file, env=environment,
                         stdin=subprocess.DEVNULL, stdout=errors, stderr=errors,

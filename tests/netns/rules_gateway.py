@@ -15,7 +15,7 @@ from lab import BINARY
 SO_ORIGINAL_DST = 80  # the same number at both levels
 IP_TRANSPARENT = 19
 IPV6_TRANSPARENT = 75
-INTERCEPT, UPSTREAM, MASK = 0x57000000, 0x56000000, 0xff000000
+INTERCEPT, UPSTREAM = 0x57000000, 0x56000000
 PORT = 3129
 
 
@@ -133,6 +133,15 @@ class Gateway:
                 if "proto 57" in line or "lookup 100" in line:
                     self.run("ip", family, "rule", "del", "priority", line.split(":")[0])
             self.lab.gw.run("ip", family, "route", "flush", "table", "all", "proto", "57", check=False)
+
+
+def path_with_legacy_iptables(directory):
+    """The same programs, with iptables-legacy behind the names of iptables."""
+    path = path_without(directory, ())
+    for link in pathlib.Path(directory).glob("ip*tables*"):
+        link.unlink()
+        link.symlink_to(shutil.which(link.name.replace("tables", "tables-legacy", 1)))
+    return path
 
 
 def path_without(directory, missing, replaced=()):

@@ -1,4 +1,6 @@
 """Who may pass and what is refused: allow, deny, block, pass."""
+import threading
+
 import pytest
 
 from lab import bracketed, client_address, origin_address
@@ -50,6 +52,18 @@ def test_a_denied_host_is_told_even_in_the_middle_of_an_upload(way):
             assert (answer.status, answer.complete) == (403, True)
             assert b"Cache access denied" in answer.body
     assert way.origin.count("/echo?denied-upload") == 0
+
+
+def test_a_denied_host_is_told_however_slow_its_upload_is(way):
+    """What it still sends is dropped for as long as it sends: `timeout linger`, 2 s here, is for silence."""
+    with way.connect(source=denied(way)) as client:
+        client.request("POST", way.unique("/echo"), {"Host": way.host, "Content-Length": "2000000"})
+        for _ in range(12):
+            client.send(pattern(10_000))
+            threading.Event().wait(0.3)  # a slow line
+        answer = client.read_response()
+    assert (answer.status, answer.complete) == (403, True)
+    assert b"Cache access denied" in answer.body
 
 
 def test_a_denied_host_gets_no_tunnel(way):

@@ -11,10 +11,13 @@ listen 3128 forward
 listen 3130 any
 connect_ports 443 8443
 deny 10.57.1.66 fd57:1::42
-block blocked.example
+block blocked.example 198.51.100.252
 forward_default accelerated.example
 timeout resolve 1s
 """
+
+DEAD, DEAD_TOO, BLOCKED = "198.51.100.250", "198.51.100.251", "198.51.100.252"
+MOVED = "198.51.100.249"
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +28,9 @@ def forward():
         lab.names = lab.keep(NameServer(lab.wan, WIDE[4], {
             "origin4.example": numbers[4], "origin6.example": numbers[6],
             "both.example": numbers[6] + numbers[4], "accelerated.example": numbers[4],
+            "first.example": [numbers[4][0], DEAD], "second.example": [DEAD, numbers[4][0]],
+            "moved.example": [MOVED, numbers[4][0]],
+            "all-dead.example": [DEAD, DEAD_TOO], "half-blocked.example": [numbers[4][0], BLOCKED],
             "blocked.example": numbers[4], "gateway.example": ["10.57.0.1", "fd57::1"]}))
         weir = lab.weir(f"listen 3129 redirect\n{DEFAULT_CONFIG}{CONFIG}",
             prefix=("ip", "netns", "exec", lab.gw.name))
@@ -34,6 +40,14 @@ def forward():
 @pytest.fixture(params=[4, 6], ids=["ipv4", "ipv6"])
 def way(request, forward):
     made = Way(*forward, request.param)
+    assert made.origin
+    yield made
+    made.check()
+
+
+@pytest.fixture
+def way4(forward):
+    made = Way(*forward, 4)
     assert made.origin
     yield made
     made.check()
@@ -63,6 +77,40 @@ def test_absolute_form_by_address(way, port):
 def test_absolute_form_by_name(way, port, name):
     name = name.replace("4", str(way.family))
     assert proxy(way, port, f"http://{name}{way.unique('/static/100')}").body == pattern(100)
+
+
+@pytest.mark.parametrize("name", ["first.example", "second.example"])
+def test_the_next_address_of_a_name_is_tried(way4, port, name):
+    assert proxy(way4, port, f"http://{name}{way4.unique('/static/100')}").body == pattern(100)
+
+
+def test_the_next_address_is_tried_when_a_kept_connection_is_stale_and_its_address_gone(way4):
+    def once(peer, _):
+        peer.read_request()
+        peer.respond("200 OK", {"Content-Length": 2, "Cache-Control": "no-store"}, b"ok")
+        peer.read_request()
+    origin = way4.lab.keep(Service(way4.lab.wan, MOVED, once))
+    gw, path = way4.lab.gw, way4.unique("/static/100")
+    with way4.lab.connect(way4.gateway_address, 3128) as client:
+        client.request("GET", "http://moved.example/", {"Host": "moved.example"})
+        assert client.read_response().body == b"ok"
+        port = origin.peers[0].socket.getpeername()[1]
+        # What is there goes on; a new connection to this address is impossible at once.
+        gw.batch(f"rule add pref 100 to {MOVED} ipproto tcp sport {port} lookup main\n"
+            f"rule add pref 101 to {MOVED} ipproto tcp unreachable\n")
+        try:
+            client.request("GET", f"http://moved.example{path}", {"Host": "moved.example"})
+            assert client.read_response().body == pattern(100)
+        finally:
+            gw.batch("rule del pref 100\nrule del pref 101\n")
+
+
+def test_no_address_of_a_name_answers(way4, port):
+    assert proxy(way4, port, "http://all-dead.example/").status in (502, 504)
+
+
+def test_a_name_with_one_blocked_address_is_blocked(way4, port):
+    assert proxy(way4, port, "http://half-blocked.example/").status == 403
 
 
 def test_a_name_that_is_not_there(way, port):

@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from lab import BINARY, GATEWAY, GATEWAY_WAN, CLIENT, Lab, client_address, origin_address, wait_for
-from rules_gateway import (INTERCEPT, MASK, PORT, UPSTREAM, IP_TRANSPARENT, IPV6_TRANSPARENT, Gateway, Listener,
-    path_without, plain)
+from lab import GATEWAY, GATEWAY_WAN, CLIENT, client_address, origin_address, wait_for
+from rules_gateway import (INTERCEPT, PORT, UPSTREAM, IP_TRANSPARENT, IPV6_TRANSPARENT, Gateway, Listener,
+    path_with_legacy_iptables, path_without)
 
 BACKENDS = ["iptables", "nft"]
 MODES = ["redirect", "tproxy"]
@@ -421,6 +421,63 @@ def test_what_others_put_into_our_tables_meanwhile_stays(gateway, mode):
     assert "WEIR" not in gateway.run("nft", "list", "ruleset")
 
 
+def test_legacy_iptables(gateway, origin, mode):
+    """Where its tables were there before: it has no way to drop one."""
+    def tables():
+        texts = (gateway.run(f"{tool}-legacy-save") for tool in ("iptables", "ip6tables"))
+        return [[re.sub(r"\[\d+:\d+\]", "", line) for line in text.splitlines() if line[0] != "#"] for text in texts]
+    for tool in ("iptables-legacy", "ip6tables-legacy"):
+        for table in ("mangle", "nat"):
+            gateway.run(tool, "-t", table, "-A", "OUTPUT", "-p", "udp", "-j", "ACCEPT")
+    before = tables()
+    path = path_with_legacy_iptables(gateway.lab.directory / "bin")
+    gateway.configure(f"listen {PORT} {mode}\nlan lan\n")
+    weir = Listener(gateway.lab.gw, "weir", PORT, transparent=mode == "tproxy")
+    try:
+        gateway.rules("apply", "--backend", "iptables", environment=path)
+        gateway.rules("status", environment=path)
+        for family in FAMILIES:
+            assert fetch(gateway.lab.lan, ORIGIN[family]) == "weir"
+    finally:
+        weir.close()
+        gateway.rules("remove", environment=path)
+    assert tables() == before
+    for tool in ("iptables-legacy", "ip6tables-legacy"):
+        for table in ("mangle", "nat"):
+            gateway.run(tool, "-t", table, "-F")
+
+
+def test_ipv6_is_off(gateway, origin, backend, mode):
+    before = gateway.snapshot()
+    gateway.configure(f"listen {PORT} {mode}\nlan lan\n")
+    gateway.lab.gw.set(ipv6__conf__all__disable_ipv6=1)
+    try:
+        assert "IPv6" not in gateway.rules("apply", "--backend", backend).stdout
+        gateway.rules("status")
+        gateway.rules("remove")
+    finally:
+        gateway.lab.gw.set(ipv6__conf__all__disable_ipv6=0)
+        # What switching it off took away.
+        gateway.lab.gw.batch("addr add fd57::1/64 dev lan nodad\naddr add 2001:db8::1/64 dev wan nodad\n"
+            "route replace default via 2001:db8::254\nroute replace fd57:1::/64 via fd57::2\n"
+            "route replace unreachable 2001:db8:2::/64\n")
+    assert gateway.snapshot()["nft"] == before["nft"]
+
+
+def test_loopback_is_down(gateway, backend):
+    before = gateway.snapshot()
+    gateway.configure(f"listen {PORT} tproxy\nlan lan\n")
+    gateway.run("ip", "link", "set", "lo", "down")
+    try:
+        done = gateway.rules("apply", "--backend", backend, check=False)
+    finally:
+        gateway.run("ip", "link", "set", "lo", "up")
+    assert done.returncode == 1
+    assert "ip link set lo up" in done.stderr
+    assert gateway.snapshot()["rule", "-4"] == before["rule", "-4"]
+    assert gateway.snapshot()["nft"] == before["nft"]
+
+
 @pytest.mark.parametrize("broken", ["ip6tables-restore", "ip"])
 def test_half_done_is_undone(gateway, before, mode, broken):
     """A step that fails in the middle, in the real namespace alone: what was done before it is taken back."""
@@ -516,10 +573,14 @@ def test_answer_at_the_terminal(gateway, answer, stays):
     os.close(terminal.master)
 
 
-def test_session_is_lost(gateway):
+@pytest.mark.parametrize("how", ["hang up", "SIGTERM to all"])
+def test_session_is_lost(gateway, how):
     before = gateway.snapshot()
     terminal = Terminal(gateway, 2)
     assert gateway.snapshot() != before
+    if how == "SIGTERM to all": # logind with KillUserProcesses=yes: the guard as well
+        guard = re.search(r"process (\d+) rolls back", gateway.rules("status").stdout)
+        os.kill(int(guard.group(1)), signal.SIGTERM)
     terminal.hang_up()
     wait_for(lambda: gateway.snapshot() == before, 10, "rolling back")
 
@@ -566,6 +627,14 @@ def test_without_iptables_the_backend_is_nft(gateway):
         "ip6tables-restore", "iptables", "ip6tables"))
     assert "applied: nft" in gateway.rules("apply", environment=path).stdout
     gateway.rules("remove", environment=path)
+
+
+def test_rules_that_cannot_be_removed_without_their_tool(gateway, backend):
+    gateway.rules("apply", "--backend", backend)
+    tools = ("nft",) if backend == "nft" else ("iptables-save", "ip6tables-save")
+    done = gateway.rules("remove", environment=path_without(gateway.lab.directory / "bin", tools), check=False)
+    assert done.returncode == 1
+    assert f"{tools[0]} is not in PATH" in done.stderr
 
 
 @pytest.mark.parametrize("backend,mode,word,module", [

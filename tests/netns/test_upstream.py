@@ -1,5 +1,6 @@
 """The origin's side: refused, unreachable, silent; connections kept, reused, found stale."""
 import re
+import threading
 import time
 
 import pytest
@@ -63,6 +64,18 @@ def test_an_error_page_is_not_stored(way4):
     for _ in range(2):
         answer = way4.fetch("/again", to=address)
         assert answer.status == 502 and answer.cache != "hit"
+
+
+def test_an_origin_that_takes_no_more_of_an_upload(way):
+    """It is the origin that does not go on, not the client: 504, and not the client's 408."""
+    def take_the_head(peer, _):
+        peer.read_until(b"\r\n\r\n")
+        released.wait(10)
+    released, target = threading.Event(), way.unique("/")
+    answer, seconds = timed_fetch(way, target, method="POST", body=pattern(20_000_000), to=way.serve(take_the_head))
+    released.set()
+    check_failure(way, answer, target, (504,), "answer")
+    assert seconds < 5, "first_byte is 1 s from the last byte taken"
 
 
 def test_a_failed_upload_is_still_answered(way):

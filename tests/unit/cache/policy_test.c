@@ -136,6 +136,12 @@ static void request_fields(void) {
             true, &request, &reason);
     CU_ASSERT_FALSE(request.control.no_cache || request.has_range || request.has_condition || request.is_get);
     CU_ASSERT_TRUE(request.has_authorization);
+    CU_ASSERT_FALSE(
+            policy_read_request(text_request(&text, "GET", "If-Match: \"a\"\n"), true, &request, &reason));
+    CU_ASSERT_STRING_EQUAL(reason, "for-the-origin");
+    CU_ASSERT_FALSE(policy_read_request(
+            text_request(&text, "GET", "If-Unmodified-Since: Sun, 06 Nov 1994 08:48:37 GMT\n"), true,
+            &request, &reason));
 }
 
 SUITE(cache_policy, CASE(responses), CASE(sizes), CASE(generality), CASE(requests), CASE(request_fields))

@@ -54,6 +54,8 @@ static void matching(void) {
             {"a", "A: x\n", "A: X\n", false},
             {"a,b", "A: 1\nB: 2\n", "B: 2\nA: 1\n", true},
             {"a,b", "A: 1\n", "B: 1\n", false},
+            {"a", "A: 1\nConnection: a\n", "A: 1\n", false}, // not sent to the origin
+            {"a", "A: 1\nConnection: a\n", "", true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct text_head stored, asked;
