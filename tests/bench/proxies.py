@@ -1,7 +1,7 @@
 """The proxies under test, each started anew and empty on the gateway's port, alone on one core.
 
-Each is given what makes it fast here: a buffered access log, nginx open_file_cache and no tcp_nopush (which costs two
-calls a response). None has more than one process or thread for requests.
+Each is given what makes it fast here: a buffered access log, nginx open_file_cache no tcp_nopush (which costs two calls a
+response), room for all idle connections to the one origin. None has more than one process or thread for requests.
 Each class has a `name`, `process` and `close`.
 """
 import contextlib
@@ -21,6 +21,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 WEIR_CONFIG = f"""\
 listen {PORT} redirect
 cache_mem 256M
+upstream_idle_per_origin 200
 client_connections_per_host 1000
 """
 
