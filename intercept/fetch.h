@@ -20,6 +20,9 @@ void fetch_leave(struct fetch *fetch);
 // The request body: how much may be handed over now (0: the session is woken when there is room), a run of
 // content, its end with the trailer lines that may be forwarded.
 size_t fetch_upload_room(struct fetch *fetch);
+// Whether it is the origin that must act: to accept the connection, or to take what it was sent. The session
+// is woken when it has.
+bool fetch_upload_is_held(const struct fetch *fetch);
 void fetch_upload(struct fetch *fetch, struct view content);
 void fetch_upload_end(struct fetch *fetch, struct view trailers);
 

@@ -158,20 +158,21 @@ static ssize_t receive(struct fetch *fetch, size_t want, size_t limit) {
 // While the client owes its body, its own deadline holds; one that waits for a 100, or for the origin to take
 // what was sent, owes nothing.
 static bool origin_owes(const struct fetch *fetch) {
-    bool is_held = fetch->head_sent < fetch->head_length || buffer_length(&fetch->out) > 0;
-    return fetch->upload_over || is_held || fetch->upload_broken || !fetch->session ||
+    return fetch->upload_over || fetch_upload_is_held(fetch) || fetch->upload_broken || !fetch->session ||
            fetch->expects_continue;
 }
 
 enum run fetch_answer_run(struct fetch *fetch) {
     int events = WATCH_READ;
+    bool begins = fetch->head_sent == 0;
     fetch_send_push(fetch, &events); // first: what came this moment is not stuck
     if (fetch->late && origin_owes(fetch))
         return fetch_give_up(fetch, 504, "first-byte-timeout", "The server did not answer in time.");
     if (fetch->late)
         fetch_set_deadline(fetch, TIMEOUT_first_byte);
     fetch->late = false;
-    for (;;) {
+    bool may_have_come = !begins || fetch->upload_broken; // else the watcher tells
+    while (may_have_come) {
         enum run run = parse_head(fetch);
         if (run == RUN_NEXT && fetch->step == FETCH_HEAD)
             continue; // an interim response

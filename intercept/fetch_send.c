@@ -67,6 +67,11 @@ size_t fetch_upload_room(struct fetch *fetch) {
     return waiting >= UPLOAD_BYTES ? 0 : UPLOAD_BYTES - waiting;
 }
 
+bool fetch_upload_is_held(const struct fetch *fetch) {
+    bool owed = buffer_length(&fetch->out) > 0 || fetch->head_sent < fetch->head_length;
+    return fetch->step == FETCH_CONNECT || (!fetch->upload_broken && owed);
+}
+
 static void put(struct fetch *fetch, struct view bytes) {
     if (!fetch->upload_broken && !buffer_append(&fetch->out, bytes, SIZE_MAX)) {
         fetch->upload_broken = true; // no memory: the origin sees an unfinished request
