@@ -88,14 +88,25 @@ static bool little_is_left(const struct fetch *fetch) {
     return left >= 0 && (left <= FETCH_REST_BYTES || left <= fetch->content_length / FETCH_REST_SHARE);
 }
 
+// A trickle must not hold the connection for as long as it likes.
+static bool has_time_left(struct fetch *fetch) {
+    int64_t now_ms = loop_now_ms(fetch->worker->loop);
+    if (fetch->alone_until_ms == 0)
+        fetch->alone_until_ms = now_ms + FETCH_REST_MS;
+    return now_ms < fetch->alone_until_ms;
+}
+
 static bool is_wanted(struct fetch *fetch) {
-    if (fetch->session || fetch->ended)
+    if (fetch->session)
         return true;
     if (!fetch->upload_over)
         return false;
-    if (cache_fill_readers(fetch->fill) > 0)
+    if (cache_fill_readers(fetch->fill) > 0) {
+        fetch->alone_until_ms = 0;
         return true;
-    return fetch->step == FETCH_BODY && cache_fill_stores(fetch->fill) && little_is_left(fetch);
+    }
+    return fetch->step == FETCH_BODY && cache_fill_stores(fetch->fill) && little_is_left(fetch) &&
+           has_time_left(fetch);
 }
 
 static enum run run_step(struct fetch *fetch) {

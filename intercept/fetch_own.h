@@ -23,11 +23,11 @@ struct fetch {
     struct upstream_key key;
     struct upstream *upstream;
     struct deadline deadline;
-    struct letter letter; // room in the fill
+    struct letter letter;   // room in the fill
+    int64_t alone_until_ms; // with neither client nor reader: when to give up; 0: not alone
     enum fetch_step step;
     bool late;  // the deadline passed
     bool looks; // `deadline` is none: it wakes the fetch to see whether anybody still reads
-    bool ended;
     // the request
     enum method_id method;
     bool wants_upgrade;

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+import chaos
 import lab as lab_module
 from lab import Lab, wait_for
 from origin import pattern, wait_sent
@@ -97,6 +98,27 @@ def test_first_reader_leaves_a_slow_second_one(way):
         answer = second.read_response()
     assert answer.complete and answer.body == pattern(size), answer
     assert service.connections == 1
+
+
+def test_a_trickle_for_nobody_ends(way4):
+    """Little is left of a response when its only client leaves, but the origin sends it byte by byte."""
+    ended = threading.Event()
+
+    def trickling(peer, _):
+        peer.read_request_head()
+        peer.respond("200 OK", {"Cache-Control": "max-age=60", "Content-Length": "90000"}, pattern(1000))
+        try:
+            for _ in range(60):
+                peer.send(b"x")
+                time.sleep(0.3)
+        except OSError:
+            ended.set()
+
+    service = way4.serve(trickling)
+    with way4.connect(service) as client:
+        begin_request(client, "GET", "/trickle", "a.example")
+        client.read_until(b"\r\n\r\n")
+    assert ended.wait(13), "the connection is still held"
 
 
 def small_window(sock):
@@ -298,3 +320,9 @@ def test_early_hints_are_no_continue(way4):
         client.read_until(b"\r\n\r\n")
         client.send(b"body")
         assert client.read_response().body == b"body"
+
+
+# All of it at once
+
+def test_chaos():
+    chaos.run(chaos.config(), seconds=10, clients=25, seed=4)
