@@ -89,7 +89,7 @@ static bool little_is_left(const struct fetch *fetch) {
 }
 
 static bool is_wanted(struct fetch *fetch) {
-    if (fetch->session || fetch->ended)
+    if (fetch->session)
         return true;
     if (!fetch->upload_over)
         return false;

@@ -27,7 +27,6 @@ struct fetch {
     enum fetch_step step;
     bool late;  // the deadline passed
     bool looks; // `deadline` is none: it wakes the fetch to see whether anybody still reads
-    bool ended;
     // the request
     enum method_id method;
     bool wants_upgrade;

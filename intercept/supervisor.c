@@ -127,7 +127,6 @@ void supervisor_drain(struct supervisor *supervisor) {
         return;
     supervisor->draining = true;
     supervisor->until_ms = clock_monotonic_ms() + drain_ms;
-    atomic_store(&daemon->draining, true);
     for (unsigned i = 0; i < daemon->worker_count; i++)
         worker_drain(daemon->workers[i], supervisor->until_ms);
     unsigned sessions = atomic_load(&daemon->sessions);
