@@ -36,6 +36,7 @@ struct fetch {
     bool upload_over;
     bool upload_broken; // the origin takes no more of it
     bool retried;
+    unsigned place_waits;
     char *head;
     size_t head_length, head_sent;
     struct buffer out; // request body, framed

@@ -176,6 +176,9 @@ static enum run begin_connect(struct session *session) {
     upstream_key_of_session(session, &key);
     if (tunnel)
         tunnel->upstream = upstream_dial(session->worker, session->settings, &key, &error);
+    if (error == -EUSERS)
+        return cannot_connect(session, 503, "upstream-limit",
+                "The gateway has as many connections to servers as it may (upstream_connections).");
     if (!tunnel || !tunnel->upstream)
         return cannot_connect(
                 session, 502, "connect-failed", "The connection to the server could not be begun.");
