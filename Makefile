@@ -135,6 +135,10 @@ install: all manuals install-systemd
 	install -m 644 docs/weir.conf.example $(DESTDIR)$(SYSCONFDIR)/weir/weir.conf.example
 	test -e $(DESTDIR)$(SYSCONFDIR)/weir/weir.conf || \
 		install -m 644 docs/weir.conf.example $(DESTDIR)$(SYSCONFDIR)/weir/weir.conf
+ifeq ($(DESTDIR),)
+	if command -v systemd-sysusers >/dev/null; then systemd-sysusers $(SYSUSERSDIR)/weir.conf; fi
+	if [ -d /run/systemd/system ]; then systemd-tmpfiles --create $(TMPFILESDIR)/weir.conf && systemctl daemon-reload; fi
+endif
 
 uninstall: uninstall-systemd
 	rm -f $(DESTDIR)$(BINDIR)/weir $(DESTDIR)$(MANDIR)/man8/weir.8 $(DESTDIR)$(MANDIR)/man5/weir.conf.5 \

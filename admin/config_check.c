@@ -1,6 +1,7 @@
 // What a single value cannot show: options that contradict one another, and words of lists whose form is
 // plain enough to be held against a rule right here.
 #include "admin/config_loader.h"
+#include "admin/mark.h"
 #include "admin/value.h"
 
 #include <net/if.h>
@@ -27,12 +28,9 @@ static const struct directive *place_of(
 
 static void check_marks(const struct check *check) {
     const struct config *config = check->config;
-    if (config->rule_mark & ~config->rule_mask)
-        CONTRADICTION(check, rule_mark,
-                "rule_mark 0x%llx has bits outside of rule_mask 0x%llx, choose it within the mask",
-                (unsigned long long)config->rule_mark, (unsigned long long)config->rule_mask);
-    if (config->rule_mark == 0)
-        CONTRADICTION(check, rule_mark, "rule_mark 0 cannot be told from no mark, set a bit of rule_mask");
+    const char *problem = mark_problem(config);
+    if (problem)
+        CONTRADICTION(check, rule_mark, "%s", problem);
     if (config->rule_table >= 253 && config->rule_table <= 255)
         CONTRADICTION(check, rule_table,
                 "rule_table %d is the kernel's own (default, main, local), choose another",

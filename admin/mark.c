@@ -21,10 +21,10 @@ uint32_t mark_upstream(const struct config *config) {
 const char *mark_problem(const struct config *config) {
     uint32_t mask = mask_of(config), mark = mark_intercept(config);
     if (mark & ~mask)
-        return "rule_mark has bits outside rule_mask: choose a mark within the mask";
+        return "rule_mark has bits outside rule_mask, choose a mark within the mask";
     if (mark == 0)
-        return "rule_mark is 0, which every unmarked packet has: choose another value within rule_mask";
+        return "rule_mark is 0, which every unmarked packet has, choose another value within rule_mask";
     if ((mask ^ lowest_bit(mask)) == 0)
-        return "rule_mask has one bit, weir needs two marks of its own: give it at least two bits";
+        return "rule_mask has one bit and weir needs two marks of its own, give it at least two bits";
     return NULL;
 }

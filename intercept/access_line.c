@@ -71,6 +71,16 @@ static void put_format(struct line *line, const char *format, ...) {
     put(line, text, (size_t)length);
 }
 
+// Lines are written for every request, and printf's way to a number costs more than all the rest of it.
+static void put_number(struct line *line, uint64_t number) {
+    char digits[20];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while (number /= 10);
+    put(line, digits + at, sizeof digits - at);
+}
+
 static bool is_plain(unsigned char byte, enum escape escape) {
     if (byte <= 0x20)
         return byte == ' ' && escape != ESCAPE_WORD;
@@ -94,9 +104,24 @@ static size_t escape_one(
     return 1;
 }
 
+// How many characters at the start stand for themselves.
+static size_t plain_length(struct view text, enum escape escape) {
+    size_t length = 0;
+    while (length < text.length && (unsigned char)text.data[length] < 0x80 &&
+            is_plain((unsigned char)text.data[length], escape))
+        length++;
+    return length;
+}
+
 // Escapes `text` into at most `share` bytes; false, with a mark at the end, when there was more.
 static bool put_escaped(struct line *line, struct view text, enum escape escape, size_t *share) {
     while (text.length) {
+        size_t plain = plain_length(view_take(text, *share > CUT_BYTES ? *share - CUT_BYTES : 0), escape);
+        put(line, text.data, plain);
+        *share -= plain;
+        text = view_skip(text, plain);
+        if (!text.length)
+            break;
         char piece[JSON_PIECE_BYTES];
         size_t length, taken = escape_one(text, escape, piece, &length);
         if (length + CUT_BYTES > *share) {
@@ -240,42 +265,70 @@ static void put_squid(struct line *line, const struct access_entry *entry) {
     put_value(line, view_trim(type), ESCAPE_WORD, CONTENT_TYPE_BYTES);
 }
 
+// UTC, kept for the second it belongs to.
 static void put_json_time(struct line *line, int64_t at_ms) {
-    time_t second = (time_t)(at_ms / 1000);
-    struct tm parts;
-    char text[40];
-    gmtime_r(&second, &parts);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-    put_format(line, "{\"time\":\"%s.%03dZ\"", text, (int)(at_ms % 1000));
+    static _Thread_local time_t second = -1;
+    static _Thread_local char text[40];
+    time_t now = (time_t)(at_ms / 1000);
+    unsigned milliseconds = (unsigned)(at_ms % 1000);
+    if (now != second) {
+        struct tm parts;
+        gmtime_r(&now, &parts);
+        strftime(text, sizeof text, "{\"time\":\"%Y-%m-%dT%H:%M:%S.", &parts);
+        second = now;
+    }
+    char rest[] = {(char)('0' + milliseconds / 100), (char)('0' + milliseconds / 10 % 10),
+            (char)('0' + milliseconds % 10), 'Z', '"'};
+    put_text(line, text);
+    put(line, rest, sizeof rest);
 }
 
+// `name`: with the comma before it, its quotes and the colon.
 static void put_json_string(struct line *line, const char *name, struct view value, size_t share) {
-    put_format(line, ",\"%s\":\"", name);
+    put_text(line, name);
+    put_text(line, "\"");
     put_value(line, value, ESCAPE_JSON, share);
     put_text(line, "\"");
 }
 
-static void put_json(struct line *line, const struct access_entry *entry) {
+static void put_json_number(struct line *line, const char *name, int64_t number) {
+    put_text(line, name);
+    if (number < 0)
+        put_text(line, "-");
+    put_number(line, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
+}
+
+static void put_json_ends(struct line *line, const struct access_entry *entry) {
     char text[ADDRESS_TEXT_BYTES];
-    bool has_destination = entry->destination.port != 0;
+    put_text(line, ",\"client\":\"");
+    put_text(line, address_print(&entry->client.address, text));
+    put_json_number(line, "\",\"client_port\":", entry->client.port);
+    put_text(line, ",\"destination\":\"");
+    put_text(line, entry->destination.port ? endpoint_print(&entry->destination, text) : "");
+    put_text(line, "\"");
+}
+
+static void put_json(struct line *line, const struct access_entry *entry) {
     put_json_time(line, entry->began_at_ms);
-    put_format(line, ",\"client\":\"%s\",\"client_port\":%u", address_print(&entry->client.address, text),
-            entry->client.port);
-    put_format(line, ",\"destination\":\"%s\"",
-            has_destination ? endpoint_print(&entry->destination, text) : "");
-    put_json_string(line, "method", method_of(entry), METHOD_BYTES);
+    put_json_ends(line, entry);
+    put_json_string(line, ",\"method\":", method_of(entry), METHOD_BYTES);
     put_text(line, ",\"url\":\"");
     put_url(line, entry, ESCAPE_JSON);
-    put_format(line,
-            "\",\"status\":%d,\"bytes\":%" PRIu64 ",\"body_bytes\":%" PRIu64 ",\"bytes_in\":%" PRIu64
-            ",\"duration_ms\":%" PRId64 ",\"result\":\"%s\",\"reason\":\"%s\"",
-            entry->status, entry->bytes_out, entry->body_bytes, entry->bytes_in, entry->duration_ms,
-            result_word(entry->result), entry->reason ? entry->reason : "");
-    put_json_string(line, "rule", entry->rule, RULE_BYTES);
-    put_format(line, ",\"upstream\":%s", entry->contacted ? "true" : "false");
-    put_json_string(line, "referer", entry->referer, REFERER_BYTES);
-    put_json_string(line, "user_agent", entry->user_agent, USER_AGENT_BYTES);
-    put_json_string(line, "content_type", entry->content_type, CONTENT_TYPE_BYTES);
+    put_json_number(line, "\",\"status\":", entry->status);
+    put_json_number(line, ",\"bytes\":", (int64_t)entry->bytes_out);
+    put_json_number(line, ",\"body_bytes\":", (int64_t)entry->body_bytes);
+    put_json_number(line, ",\"bytes_in\":", (int64_t)entry->bytes_in);
+    put_json_number(line, ",\"duration_ms\":", entry->duration_ms);
+    put_text(line, ",\"result\":\"");
+    put_text(line, result_word(entry->result));
+    put_text(line, "\",\"reason\":\"");
+    put_text(line, entry->reason ? entry->reason : "");
+    put_text(line, "\"");
+    put_json_string(line, ",\"rule\":", entry->rule, RULE_BYTES);
+    put_text(line, entry->contacted ? ",\"upstream\":true" : ",\"upstream\":false");
+    put_json_string(line, ",\"referer\":", entry->referer, REFERER_BYTES);
+    put_json_string(line, ",\"user_agent\":", entry->user_agent, USER_AGENT_BYTES);
+    put_json_string(line, ",\"content_type\":", entry->content_type, CONTENT_TYPE_BYTES);
     put_text(line, "}");
 }
 

@@ -26,7 +26,7 @@ static enum run no_answer(struct fetch *fetch, const char *reason, const char *t
     upstream_close(fetch->upstream);
     fetch->upstream = NULL;
     fetch->retried = true;
-    fetch->upload_broken = false;
+    fetch->upload_broken = fetch->upload_reset = false;
     return fetch_connect_begin(fetch, false);
 }
 
@@ -164,13 +164,15 @@ static bool origin_owes(const struct fetch *fetch) {
 
 enum run fetch_answer_run(struct fetch *fetch) {
     int events = WATCH_READ;
+    bool begins = fetch->head_sent == 0;
     fetch_send_push(fetch, &events); // first: what came this moment is not stuck
     if (fetch->late && origin_owes(fetch))
         return fetch_give_up(fetch, 504, "first-byte-timeout", "The server did not answer in time.");
     if (fetch->late)
         fetch_set_deadline(fetch, TIMEOUT_first_byte);
     fetch->late = false;
-    for (;;) {
+    bool may_have_come = !begins || fetch->upload_broken; // else the watcher tells
+    while (may_have_come) {
         enum run run = parse_head(fetch);
         if (run == RUN_NEXT && fetch->step == FETCH_HEAD)
             continue; // an interim response

@@ -72,7 +72,7 @@ static enum run read_some(struct fetch *fetch, size_t room) {
         return RUN_NEXT;
     if (got < 0 && errno == EAGAIN)
         return RUN_WAIT;
-    if (got < 0)
+    if (got < 0 || (got == 0 && fetch->upload_reset))
         return cut_short(fetch, "origin-reset");
     if (got == 0)
         return body_decode_close(&fetch->body) == BODY_END ? end_well(fetch)

@@ -35,6 +35,8 @@ struct fetch {
     bool upload_begun;
     bool upload_over;
     bool upload_broken; // the origin takes no more of it
+    bool upload_reset;  // the origin's reset was told to a send: what is read after it ends as if it were
+                        // closed
     bool retried;
     unsigned place_waits;
     char *head;

@@ -51,6 +51,7 @@ void fetch_send_push(struct fetch *fetch, int *events) {
     }
     if (result < 0) {
         fetch->upload_broken = true;
+        fetch->upload_reset = result != -EPIPE; // EPIPE: it had closed its half before
         buffer_release(&fetch->out);
         if (fetch->session)
             session_wake(fetch->session, EVENT_FETCH);
@@ -67,7 +68,8 @@ size_t fetch_upload_room(struct fetch *fetch) {
 }
 
 bool fetch_upload_is_held(const struct fetch *fetch) {
-    return fetch->step == FETCH_CONNECT || (!fetch->upload_broken && buffer_length(&fetch->out) > 0);
+    bool owed = buffer_length(&fetch->out) > 0 || fetch->head_sent < fetch->head_length;
+    return fetch->step == FETCH_CONNECT || (!fetch->upload_broken && owed);
 }
 
 static void put(struct fetch *fetch, struct view bytes) {

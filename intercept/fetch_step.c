@@ -40,13 +40,15 @@ static bool drop_body(struct session *session) {
     return got >= 0 || got == -EAGAIN;
 }
 
-// Reads ahead while there is nothing else to read, so that a client that resets is noticed.
+// Reads ahead while there is nothing else to read, so that a client that resets is noticed. Only when the
+// socket has something: the watcher tells of what comes later.
 bool session_read_ahead(struct session *session) {
     struct request *request = session->request;
     if (!request->body_done && !request->body_bad)
         return session->fetch ? true : drop_body(session); // with a fetch, the upload reads
     ssize_t got = 0;
-    while (!session->read_over && buffer_length(&session->in) < SESSION_AHEAD_BYTES &&
+    while (session->events & EVENT_SOCKET && !session->read_over &&
+            buffer_length(&session->in) < SESSION_AHEAD_BYTES &&
             (got = session_receive(session, SESSION_AHEAD_BYTES)) > 0)
         continue;
     session->want_read = !session->read_over && buffer_length(&session->in) < SESSION_AHEAD_BYTES;

@@ -6,8 +6,7 @@
 #include <sys/socket.h>
 
 #define LINGER_BYTES (64 << 20) // read and dropped at the most, so that a sender without end is cut off
-#define LINGER_READ_BYTES (1 << 20)
-#define LINGER_SPELLS 12 // a client that goes on sending has so many times `timeout linger` altogether
+#define LINGER_SPELLS 12        // a client that goes on sending has so many times `timeout linger` altogether
 
 // The deadline is for silence; the sum is bounded too.
 static void wait_for_rest(struct session *session) {
@@ -17,9 +16,9 @@ static void wait_for_rest(struct session *session) {
 }
 
 static enum run linger(struct session *session) {
+    struct worker *worker = session->worker;
     for (int i = 0; i < 16; i++) {
-        ssize_t got =
-                recv(session->fd, NULL, LINGER_READ_BYTES, MSG_TRUNC); // dropped within the kernel: tcp(7)
+        ssize_t got = recv(session->fd, worker->scratch, sizeof worker->scratch, 0);
         if (got < 0 && errno == EAGAIN)
             return RUN_WAIT;
         if (got < 0 && errno == EINTR)

@@ -430,6 +430,13 @@ static bool is_told_to_go(struct session *session) {
     return buffer_length(&session->in) == 0 || worker_drain_is_over(session->worker);
 }
 
+// A connection that waits holds no memory for what may come.
+static enum run nothing_yet(struct session *session) {
+    if (buffer_length(&session->in) == 0)
+        buffer_release(&session->in);
+    return RUN_WAIT;
+}
+
 enum run step_request(struct session *session) {
     if (!session->entered) {
         begin_waiting(session);
@@ -443,14 +450,13 @@ enum run step_request(struct session *session) {
         return RUN_END;
     if (session_is_late(session))
         return head_is_late(session);
+    if (!session->entered && session->requests > 0 && !session->read_over)
+        return nothing_yet(session); // the answer has just gone out: the next request takes a while
     bool had_none = buffer_length(&session->in) == 0;
     ssize_t got =
             session_receive(session, (size_t)session->settings->config->head_bytes + SESSION_READ_BYTES);
-    if (got == -EAGAIN) {
-        if (had_none)
-            buffer_release(&session->in);
-        return RUN_WAIT;
-    }
+    if (got == -EAGAIN)
+        return nothing_yet(session);
     if (got == 0)
         return client_ended(session);
     if (got < 0)

@@ -281,7 +281,6 @@ class Weir:
         self.errors = self.directory / "stderr"
         self.common = COMMON.format(directory=self.directory, workers=workers)
         self.write_config(config)
-        self.log_read = 0
         self._start(prefix, environment or {}, ready)
         if rules:
             try:

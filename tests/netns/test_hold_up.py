@@ -14,7 +14,7 @@ from peer import Closed
 from way import DEFAULT_CONFIG, Way
 
 CONFIG = DEFAULT_CONFIG.replace("timeout request_head 2s", "timeout request_head 30s").replace(
-    "timeout client_idle 5s", "timeout client_idle 30s").replace("timeout client_write", "") + """\
+    "timeout client_idle 5s", "timeout client_idle 30s") + """\
 client_connections 4000
 client_connections_per_host 2000
 """

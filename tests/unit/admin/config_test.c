@@ -39,13 +39,14 @@ static const struct {
         {"user \"\"\n", "t:1:6: user must not be empty, write one (user name)\n"},
         {"rule_mark 0x100000000\n",
                 "t:1:11: rule_mark \"0x100000000\" is out of range, write 0x0 to 0xffffffff\n"},
-        {"rule_mark 0x1\n",
-                "t:1:11: rule_mark 0x1 has bits outside of rule_mask 0xff000000, choose it within the "
-                "mask\n"},
-        {"rule_mark 0\n", "t:1:11: rule_mark 0 cannot be told from no mark, set a bit of rule_mask\n"},
-        {"rule_mask 1\n",
-                "t:1:1: rule_mark 0x57000000 has bits outside of rule_mask 0x1, choose it within the "
-                "mask\n"},
+        {"rule_mark 0x1\n", "t:1:11: rule_mark has bits outside rule_mask, choose a mark within the "
+                            "mask\n"},
+        {"rule_mark 0\n", "t:1:11: rule_mark is 0, which every unmarked packet has, choose another value "
+                          "within rule_mask\n"},
+        {"rule_mask 1\n", "t:1:1: rule_mark has bits outside rule_mask, choose a mark within the "
+                          "mask\n"},
+        {"rule_mark 1\nrule_mask 1\n", "t:1:11: rule_mask has one bit and weir needs two marks of its own, "
+                                       "give it at least two bits\n"},
         {"rule_table 254\n",
                 "t:1:12: rule_table 254 is the kernel's own (default, main, local), choose another\n"},
         {"minimum_object_size 2K\nmaximum_object_size 1K\n",
