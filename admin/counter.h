@@ -4,12 +4,8 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-
-#define COUNTER_ROWS_MAXIMUM 1024
 
 enum counter_id {
 #define COUNTER(name, meaning) COUNTER_##name,
@@ -36,20 +32,11 @@ static inline uint64_t counter_read(const struct counter_row *row, enum counter_
     return atomic_load_explicit(&row->value[id], memory_order_relaxed);
 }
 
-const char *counter_name(enum counter_id id);
-const char *counter_meaning(enum counter_id id);
-bool counter_is_gauge(enum counter_id id);
-
-// The registry of rows, safe from any thread. A new row is all zero; NULL: no memory, or COUNTER_ROWS_MAXIMUM
-// of them. What a freed row counted stays in the sums.
-struct counter_row *counter_row_new(void);
-void counter_row_free(struct counter_row *row); // NULL is allowed
-
-// Every row there is and ever was, added up.
+// Rows added up.
 struct counter_sums {
     uint64_t value[COUNTER_COUNT];
 };
-void counter_sum(struct counter_sums *sums);
+void counter_sum(struct counter_sums *sums, const struct counter_row *row); // adds one; from any thread
 
 // For people: value, name, meaning. For programs: one JSON object of name: value. For Prometheus: the text
 // exposition format 0.0.4, weir_NAME_total and, for gauges, weir_NAME.

@@ -60,8 +60,8 @@ struct cache_query {
 
 enum lookup {
     LOOKUP_HIT,   // reader attached to a whole object that may be used as it is
-    LOOKUP_STALE, // reader attached to a stored object that must be confirmed first; the caller fetches with
-                  // cache_validators() through `fill`
+    LOOKUP_STALE, // what is stored must be confirmed first: reader attached to a new fill; the caller fetches
+                  // with cache_validators() through it, and a 304 makes it read what is stored
     LOOKUP_JOIN,  // reader attached to a fill that still runs; while its head is not there, the head decides
                   // (cache_reader_head)
     LOOKUP_MISS,  // reader attached to a new fill; the caller fetches through `fill`

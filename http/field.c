@@ -1,7 +1,6 @@
 #include "http/field.h"
 
 #include "admin/check.h"
-#include "http/list.h"
 #include "http/octet.h"
 
 struct known_field {
@@ -85,37 +84,4 @@ unsigned http_field_total(const struct http_head *head, enum field_id id) {
     for (unsigned i = 0; i < head->field_count; i++)
         total += head->fields[i].id == id;
     return total;
-}
-
-bool http_field_has_token(const struct http_head *head, enum field_id id, struct view token) {
-    struct list_walk walk = {.head = head, .id = id};
-    struct view member;
-    while (list_walk_next(&walk, &member))
-        if (view_equal_fold(member, token))
-            return true;
-    return false;
-}
-
-static void mark_hop(struct http_head *head, struct view name) {
-    for (unsigned i = 0; i < head->field_count; i++)
-        if (head->fields[i].id == FIELD_OTHER && view_equal_fold(head->fields[i].name, name))
-            head->fields[i].hop = true;
-}
-
-bool field_nominate(struct http_head *head) {
-    struct list_walk walk = {.head = head, .id = FIELD_CONNECTION};
-    struct view option;
-    for (unsigned options = 0; list_walk_next(&walk, &option); options++) {
-        if (options == FIELD_NOMINATIONS_MAX)
-            return false;
-        if (http_field_id(option) == FIELD_OTHER)
-            mark_hop(head, option);
-    }
-    return true;
-}
-
-bool http_keeps_alive(const struct http_head *head) {
-    if (http_field_has_token(head, FIELD_CONNECTION, VIEW("close")))
-        return false;
-    return head->minor_version >= 1 || http_field_has_token(head, FIELD_CONNECTION, VIEW("keep-alive"));
 }

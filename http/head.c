@@ -1,6 +1,7 @@
 #include "http/head.h"
 
 #include "admin/check.h"
+#include "http/connection.h"
 #include "http/field.h"
 #include "http/octet.h"
 
@@ -182,7 +183,7 @@ static enum parse parse_fields(struct parser *parser) {
             return refuse(parser, 400, fault);
         head->field_count++;
     }
-    if (parse == PARSE_DONE && !field_nominate(head))
+    if (parse == PARSE_DONE && !connection_nominate(head))
         return refuse(parser, 400, "too many options in Connection");
     return parse;
 }

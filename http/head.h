@@ -77,7 +77,8 @@ struct http_error {
 // reading into one buffer may pass the length that was already seen without an end, to make repeated calls
 // linear: `seen`, 0 at first. Such a call looks at whole new lines only; too many fields are then told at the
 // latest with the head's end or `head_bytes`. A request line may have a method, a target and a version of
-// their longest, no more: 414. Also refused: a Connection field with more than FIELD_NOMINATIONS_MAX options.
+// their longest, no more: 414. Also refused: a Connection field with more than CONNECTION_OPTIONS_MAX
+// options.
 enum parse http_parse_request(struct view input, size_t seen, const struct http_limits *limits,
         struct http_head *head, struct http_error *error);
 enum parse http_parse_response(struct view input, size_t seen, const struct http_limits *limits,

@@ -48,3 +48,12 @@ bool list_walk_next(struct list_walk *walk, struct view *member) {
     }
     return true;
 }
+
+bool http_field_has_token(const struct http_head *head, enum field_id id, struct view token) {
+    struct list_walk walk = {.head = head, .id = id};
+    struct view member;
+    while (list_walk_next(&walk, &member))
+        if (view_equal_fold(member, token))
+            return true;
+    return false;
+}

@@ -59,6 +59,12 @@ static int evict_waiting(struct worker *worker, const struct address *host, int 
     return count;
 }
 
+void accept_make_room(struct letter *letter) {
+    struct worker *worker = CONTAINER_OF(letter, struct worker, room_letter);
+    if (!upstream_evict(worker))
+        evict_waiting(worker, NULL, EVICT_ROUND);
+}
+
 void accept_release(struct worker *worker, const struct address *client) {
     hosts_leave(client);
     atomic_fetch_sub(&worker->daemon->sessions, 1);
@@ -112,7 +118,8 @@ static void take(struct listener *listener, int fd, const struct sockaddr_storag
 static bool is_full(struct worker *worker) {
     if (atomic_load(&worker->daemon->sessions) < worker->settings->client_connections)
         return false;
-    evict_waiting(worker, NULL, EVICT_ROUND);
+    if (evict_waiting(worker, NULL, EVICT_ROUND) == 0)
+        worker_ask_for_room(worker);
     accept_pause(worker);
     return true;
 }
@@ -123,8 +130,8 @@ static void on_no_descriptor(struct worker *worker, int error) {
             error == EMFILE   ? "out of descriptors (LimitNOFILE)"
             : error == ENFILE ? "the system is out of descriptors"
                               : "the system is out of memory");
-    if (!upstream_evict(worker))
-        evict_waiting(worker, NULL, EVICT_ROUND);
+    if (!upstream_evict(worker) && evict_waiting(worker, NULL, EVICT_ROUND) == 0)
+        worker_ask_for_room(worker);
     accept_pause(worker);
 }
 

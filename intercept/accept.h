@@ -7,5 +7,8 @@ void accept_ready(struct watch *watch, int events); // a listener's watch
 void accept_pause(struct worker *worker);           // stops listening for a moment: nothing more can be taken
 void accept_resume(struct worker *worker);
 
+// A worker's room_letter (worker_ask_for_room).
+void accept_make_room(struct letter *letter);
+
 // A client left: its place is free for another.
 void accept_release(struct worker *worker, const struct address *client);

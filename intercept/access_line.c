@@ -39,10 +39,6 @@ enum escape {
 
 static const char *const format_names[ACCESS_FORMAT_COUNT] = {"common", "combined", "squid", "json"};
 
-const char *access_format_name(enum access_format format) {
-    return format_names[format];
-}
-
 bool access_format_find(const char *word, enum access_format *format) {
     for (int i = 0; i < ACCESS_FORMAT_COUNT; i++)
         if (view_equal_fold(view_of(word), view_of(format_names[i]))) {

@@ -18,7 +18,6 @@ enum access_format {
 };
 #define ACCESS_FORMAT_COUNT 4
 
-const char *access_format_name(enum access_format format);
 bool access_format_find(const char *word, enum access_format *format); // letter case does not matter
 
 // Writes the line and its newline; the length.

@@ -21,8 +21,7 @@ struct general {
 static void sum_counters(const struct daemon *daemon, struct counter_sums *sums) {
     *sums = (struct counter_sums){0};
     for (unsigned i = 0; i < daemon->worker_count; i++)
-        for (int id = 0; id < COUNTER_COUNT; id++)
-            sums->value[id] += counter_read(worker_counters(daemon->workers[i]), (enum counter_id)id);
+        counter_sum(sums, worker_counters(daemon->workers[i]));
 }
 
 static void fill_general(const struct supervisor *supervisor, struct general all[GENERAL_COUNT]) {

@@ -21,8 +21,8 @@ struct start {
     const char *file;
     struct config *config; // until `settings` owns it
     struct control *control;
-    int *sockets; // workers x points; -1: a worker's already
-    struct settings *settings;
+    int *sockets;              // workers x points; -1: a worker's already
+    struct settings *settings; // until the supervisor has them
     struct daemon daemon;
     unsigned started; // workers whose thread runs
     struct supervisor supervisor;
@@ -164,9 +164,13 @@ static bool supervise(struct start *start) {
     int result =
             supervisor_init(&start->supervisor, &start->daemon, start->settings, start->file, start->control);
     start->supervised = result == 0;
-    if (result < 0)
+    if (result < 0) {
         log_error("cannot watch signals: %s", strerror(-result));
-    return start->supervised;
+        return false;
+    }
+    settings_put(start->settings); // a reload is to free them
+    start->settings = NULL;
+    return true;
 }
 
 static bool bring_up(struct start *start) {
@@ -184,7 +188,7 @@ static bool bring_up(struct start *start) {
 static void announce(const struct start *start) {
     char places[512] = "", text[ADDRESS_TEXT_BYTES];
     const struct listen_set *listen = &start->daemon.listen;
-    const struct settings *settings = start->settings;
+    const struct settings *settings = start->supervisor.settings;
     size_t used = 0;
     for (unsigned i = 0; i < listen->count && used < sizeof places - 1; i++) {
         const struct listen_point *point = &listen->points[i];

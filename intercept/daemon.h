@@ -12,11 +12,8 @@ struct daemon {
     struct cache *cache;
     struct own_addresses *own;
     struct listen_set listen;
-    _Atomic bool draining;
     _Atomic unsigned sessions;  // client connections open, all workers
     _Atomic unsigned upstreams; // connections to origins, all workers
     unsigned worker_count;
     struct worker **workers;
 };
-
-// ---- intercept/worker.h is what a worker offers the daemon ----

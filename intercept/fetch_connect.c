@@ -6,6 +6,9 @@
 
 #include <errno.h>
 
+#define PLACE_WAITS 20 // times, when there are as many connections as there may be
+#define PLACE_WAIT_MS 50
+
 static bool is_for_want_of_ours(int error) { // another address would not help
     return error == -EUSERS || error == -EMFILE || error == -ENFILE || error == -ENOMEM;
 }
@@ -16,8 +19,7 @@ static enum run connect_failed(struct fetch *fetch, int error) {
     fetch->upstream = NULL;
     if (!is_for_want_of_ours(error) && fetch->session && session_next_destination(fetch->session)) {
         upstream_key_of_session(fetch->session, &fetch->key);
-        fetch->step = FETCH_CONNECT; // begins anew, also when a kept connection had turned out stale
-        return RUN_NEXT;
+        return RUN_NEXT; // begins anew
     }
     counter_add(&fetch->worker->counters, COUNTER_upstream_failed, 1);
     switch (-error) {
@@ -69,7 +71,18 @@ static bool may_be_sent_again(const struct fetch *fetch) {
     return http_method_is_idempotent(fetch->method) && fetch->upload_over && !fetch->upload_begun;
 }
 
+// All places are taken, perhaps by connections that nobody uses on other workers: those are asked for one.
+static bool waits_for_place(struct fetch *fetch, int error) {
+    if ((error != -EUSERS && error != -EMFILE && error != -ENFILE) || fetch->place_waits == PLACE_WAITS)
+        return false;
+    fetch->place_waits++;
+    worker_ask_for_room(fetch->worker);
+    deadline_set(&fetch->deadline, loop_now_ms(fetch->worker->loop) + PLACE_WAIT_MS);
+    return true;
+}
+
 enum run fetch_connect_begin(struct fetch *fetch, bool may_reuse) {
+    fetch->step = FETCH_CONNECT;
     struct upstream *upstream = may_reuse ? upstream_take(fetch->worker, &fetch->key) : NULL;
     if (upstream) {
         counter_add(&fetch->worker->counters, COUNTER_upstream_reused, 1);
@@ -79,10 +92,11 @@ enum run fetch_connect_begin(struct fetch *fetch, bool may_reuse) {
     }
     int error = 0;
     upstream = upstream_dial(fetch->worker, fetch->settings, &fetch->key, &error);
+    if (!upstream && waits_for_place(fetch, error))
+        return RUN_WAIT;
     if (!upstream)
         return connect_failed(fetch, error);
     use(fetch, upstream);
-    fetch->step = FETCH_CONNECT;
     watch_set(&upstream->watch, upstream->fd, WATCH_WRITE);
     fetch_set_deadline(fetch, TIMEOUT_connect);
     return RUN_WAIT;

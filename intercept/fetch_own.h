@@ -39,6 +39,7 @@ struct fetch {
     bool upload_reset;  // the origin's reset was told to a send: what is read after it ends as if it were
                         // closed
     bool retried;
+    unsigned place_waits;
     char *head;
     size_t head_length, head_sent;
     struct buffer out; // request body, framed

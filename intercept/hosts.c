@@ -14,7 +14,6 @@ struct host {
 
 static struct shard {
     _Alignas(64) pthread_mutex_t lock;
-    unsigned count;
     struct host *buckets[BUCKETS];
 } shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 
@@ -46,7 +45,6 @@ bool hosts_enter(const struct address *client, unsigned limit) {
     } else if ((host = malloc(sizeof *host))) {
         *host = (struct host){.address = *client, .connections = 1, .next = *bucket};
         *bucket = host;
-        shard->count++;
     }
     pthread_mutex_unlock(&shard->lock);
     return entered;
@@ -61,17 +59,6 @@ void hosts_leave(const struct address *client) {
     if (host && --host->connections == 0) {
         *place = host->next;
         free(host);
-        shard->count--;
     }
     pthread_mutex_unlock(&shard->lock);
-}
-
-unsigned hosts_count(void) {
-    unsigned count = 0;
-    for (unsigned i = 0; i < SHARDS; i++) {
-        pthread_mutex_lock(&shards[i].lock);
-        count += shards[i].count;
-        pthread_mutex_unlock(&shards[i].lock);
-    }
-    return count;
 }

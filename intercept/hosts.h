@@ -3,8 +3,7 @@
 
 #include "admin/address.h"
 
-// Counts one more unless it already has `limit`: false then. Also true, uncounted nowhere, when the table is
-// out of memory: a limit must not stop traffic.
+// Counts one more unless it already has `limit`: false then. Without memory it is not counted, and true: a
+// limit must not stop traffic.
 bool hosts_enter(const struct address *client, unsigned limit);
 void hosts_leave(const struct address *client);
-unsigned hosts_count(void); // addresses with a connection open

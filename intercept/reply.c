@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define PAGE_BYTES 4096
+#define PAGE_BYTES 8192
 #define DETAIL_BYTES 512 // of what a peer sent, before escaping
 
 static void compose_escaped(struct composer *page, struct view text) {
@@ -44,6 +44,7 @@ static void compose_page(struct composer *page, int status, const char *text, st
         compose_text(page, "</code>");
     }
     compose_text(page, "</p>\n<hr><p>weir</p></html>\n");
+    CHECK(!page->overflow); // two texts of DETAIL_BYTES, each byte six times as long
 }
 
 static void note(struct session *session, int status, enum result result, const char *reason) {

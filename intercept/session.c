@@ -233,11 +233,3 @@ ssize_t session_receive(struct session *session, size_t limit) {
     }
     return got;
 }
-
-const char *step_name(enum step step) {
-    static const char *const names[] = {
-#define STEP(id, file, meaning) [STEP_##id] = #id,
-#include "intercept/steps.tbl"
-    };
-    return names[step];
-}

@@ -182,5 +182,3 @@ void session_drop_request(struct session *session);
 
 #define STEP(id, file, meaning) enum run step_##id(struct session *session);
 #include "intercept/steps.tbl"
-
-const char *step_name(enum step step);

@@ -197,6 +197,10 @@ struct settings *settings_get(struct settings *settings) {
     return settings;
 }
 
+bool settings_is_last(const struct settings *settings) {
+    return atomic_load(&settings->references) == 1;
+}
+
 void settings_put(struct settings *settings) {
     if (!settings)
         return;

@@ -29,6 +29,7 @@ struct settings {
     unsigned client_connections;              // limits in force, after `0: from the descriptor limit`
     unsigned client_connections_per_host;
     unsigned upstream_connections;
+    struct settings *next_retired; // the supervisor's: replaced, but still in use
     _Atomic unsigned references;
 };
 
@@ -41,4 +42,6 @@ void settings_cache_limits(const struct settings *settings, struct cache_limits 
 // How many event loops `workers` means: `auto` is one a processor we may run on.
 unsigned settings_workers(const struct config *config);
 struct settings *settings_get(struct settings *settings); // another reference
-void settings_put(struct settings *settings);             // NULL is allowed; the last one frees
+// NULL is allowed. The last one frees, which waits for the log's writer: workers must not have that one.
+void settings_put(struct settings *settings);
+bool settings_is_last(const struct settings *settings); // the caller's reference is the only one left

@@ -68,6 +68,17 @@ static void name_restarts(const struct supervisor *supervisor, const struct sett
         name_restart("control", out);
 }
 
+static void free_retired(struct supervisor *supervisor) {
+    for (struct settings **link = &supervisor->retired, *one; (one = *link);) {
+        if (!settings_is_last(one)) {
+            link = &one->next_retired;
+            continue;
+        }
+        *link = one->next_retired;
+        settings_put(one);
+    }
+}
+
 static void put_in_force(struct supervisor *supervisor, struct settings *next) {
     struct daemon *daemon = supervisor->daemon;
     struct cache_limits limits;
@@ -75,7 +86,8 @@ static void put_in_force(struct supervisor *supervisor, struct settings *next) {
     cache_set_limits(daemon->cache, &limits);
     for (unsigned i = 0; i < daemon->worker_count; i++)
         worker_reload(daemon->workers[i], next);
-    settings_put(supervisor->settings);
+    supervisor->settings->next_retired = supervisor->retired;
+    supervisor->retired = supervisor->settings;
     supervisor->settings = next;
 }
 
@@ -127,7 +139,6 @@ void supervisor_drain(struct supervisor *supervisor) {
         return;
     supervisor->draining = true;
     supervisor->until_ms = clock_monotonic_ms() + drain_ms;
-    atomic_store(&daemon->draining, true);
     for (unsigned i = 0; i < daemon->worker_count; i++)
         worker_drain(daemon->workers[i], supervisor->until_ms);
     unsigned sessions = atomic_load(&daemon->sessions);
@@ -177,6 +188,7 @@ static int64_t tick_after_ms(const struct supervisor *supervisor) {
 static void on_tick(struct deadline *deadline) {
     struct supervisor *supervisor = CONTAINER_OF(deadline, struct supervisor, tick);
     int64_t now_ms = clock_monotonic_ms();
+    free_retired(supervisor);
     if (all_alive(supervisor->daemon, now_ms) && supervisor->watchdog_ms > 0)
         notify_alive();
     if (supervisor->stopping && (all_idle(supervisor->daemon) || now_ms > supervisor->until_ms + CUT_MS))
@@ -187,13 +199,20 @@ static void on_tick(struct deadline *deadline) {
 
 // ---- signals ----
 
+// A session that began before a reload writes to the log it began with.
+static void reopen_logs(struct supervisor *supervisor) {
+    access_log_reopen(supervisor->settings->access_log);
+    for (struct settings *one = supervisor->retired; one; one = one->next_retired)
+        access_log_reopen(one->access_log);
+}
+
 static void take_signal(struct supervisor *supervisor, uint32_t number) {
     switch (number) {
     case SIGHUP:
         reload_by_signal(supervisor);
         break;
     case SIGUSR1:
-        access_log_reopen(supervisor->settings->access_log);
+        reopen_logs(supervisor);
         log_info("access logs opened again");
         break;
     default: // SIGTERM, SIGINT
@@ -250,6 +269,8 @@ void supervisor_fini(struct supervisor *supervisor) {
     watch_stop(&supervisor->signal_watch);
     deadline_set(&supervisor->tick, 0);
     close(supervisor->signals);
+    free_retired(supervisor);
+    CHECK(!supervisor->retired); // the workers are gone
     settings_put(supervisor->settings);
     loop_free(supervisor->loop);
 }

@@ -12,6 +12,7 @@
 struct supervisor {
     struct daemon *daemon;
     struct settings *settings; // in force; a reference
+    struct settings *retired;  // of each a reference, so that the last one goes here and never on a worker
     const char *file;          // what reload reads
     struct loop *loop;
     int signals; // signalfd

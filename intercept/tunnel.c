@@ -27,11 +27,12 @@ enum tunnel_state {
 struct half {
     struct buffer before;
     int pipe[2];
-    size_t piped; // bytes in the pipe
-    bool over;    // the sender has closed its half
-    bool shut;    // and the receiver was told
-    bool blocked; // the receiver's socket is full
-    uint64_t bytes;
+    size_t piped;   // bytes in the pipe
+    bool over;      // the sender has closed its half
+    bool shut;      // and the receiver was told
+    bool blocked;   // the receiver's socket is full
+    uint64_t taken; // from the sender's socket, `before` aside: whoever read that has counted it
+    uint64_t given; // to the receiver
 };
 
 struct tunnel {
@@ -111,7 +112,7 @@ bool tunnel_is_waiting(const struct session *session) {
 static enum run end(struct session *session, enum result result, const char *reason) {
     if (session->request) {
         session->request->result = result;
-        session->request->content_sent = session->tunnel ? session->tunnel->in.bytes : 0;
+        session->request->content_sent = session->tunnel ? session->tunnel->in.given : 0;
     }
     request_log(session, result, reason);
     return RUN_END;
@@ -175,6 +176,9 @@ static enum run begin_connect(struct session *session) {
     upstream_key_of_session(session, &key);
     if (tunnel)
         tunnel->upstream = upstream_dial(session->worker, session->settings, &key, &error);
+    if (error == -EUSERS)
+        return cannot_connect(session, 503, "upstream-limit",
+                "The gateway has as many connections to servers as it may (upstream_connections).");
     if (!tunnel || !tunnel->upstream)
         return cannot_connect(
                 session, 502, "connect-failed", "The connection to the server could not be begun.");
@@ -323,7 +327,7 @@ static enum moved send_before(struct half *half, int to) {
     }
     if (sent < 0)
         return sent == -EINTR ? MOVED_SOME : MOVED_BROKEN;
-    half->bytes += (uint64_t)sent;
+    half->given += (uint64_t)sent;
     if (buffer_length(&half->before) == 0)
         buffer_release(&half->before);
     return MOVED_SOME;
@@ -338,7 +342,7 @@ static enum moved drain_pipe(struct half *half, int to) {
     if (moved <= 0)
         return errno == EINTR ? MOVED_SOME : MOVED_BROKEN;
     half->piped -= (size_t)moved;
-    half->bytes += (uint64_t)moved;
+    half->given += (uint64_t)moved;
     return MOVED_SOME;
 }
 
@@ -352,6 +356,7 @@ static enum moved fill_pipe(struct half *half, int from) {
     if (moved == 0)
         half->over = true;
     half->piped = (size_t)moved;
+    half->taken += (uint64_t)moved;
     return MOVED_SOME;
 }
 
@@ -382,17 +387,18 @@ static void rearm(struct session *session) {
     watch_set(&tunnel->watch, tunnel->fd, events);
 }
 
-// The client's bytes are counted here: they do not pass session_receive.
-static void count(struct session *session, uint64_t out_before, uint64_t in_before) {
+// What the relay moved since `out` and `in` were noted.
+static void count(struct session *session, const struct half *out, const struct half *in) {
     struct tunnel *tunnel = session->tunnel;
-    uint64_t out = tunnel->out.bytes - out_before, in = tunnel->in.bytes - in_before;
+    uint64_t up = tunnel->out.given - out->given, down = tunnel->in.given - in->given;
+    uint64_t from_client = tunnel->out.taken - out->taken;
     struct counter_row *counters = &session->worker->counters;
-    session->bytes_in += out;
-    session_count_out(session, in);
-    counter_add(counters, COUNTER_client_bytes_in, out);
-    counter_add(counters, COUNTER_upstream_bytes_out, out);
-    counter_add(counters, COUNTER_upstream_bytes_in, in);
-    if (out || in)
+    session->bytes_in += from_client; // else session_receive counts
+    session_count_out(session, down);
+    counter_add(counters, COUNTER_client_bytes_in, from_client);
+    counter_add(counters, COUNTER_upstream_bytes_out, up);
+    counter_add(counters, COUNTER_upstream_bytes_in, tunnel->in.taken - in->taken);
+    if (up || down)
         session_wait(session, TIMEOUT_tunnel_idle);
 }
 
@@ -401,7 +407,7 @@ static enum run run_relay(struct session *session) {
     int flushed = session_flush(session); // the 101 or 200 goes first
     if (flushed < 0 && flushed != -EAGAIN)
         return end_broken(session, "client-left");
-    uint64_t out_before = tunnel->out.bytes, in_before = tunnel->in.bytes;
+    const struct half out_before = tunnel->out, in_before = tunnel->in;
     enum moved out = MOVED_SOME, in = flushed == 0 ? MOVED_SOME : MOVED_NOTHING;
     for (int i = 0; i < MOVES_A_WAKE && (out == MOVED_SOME || in == MOVED_SOME); i++) {
         if (out == MOVED_SOME)
@@ -409,7 +415,7 @@ static enum run run_relay(struct session *session) {
         if (in == MOVED_SOME)
             in = move(&tunnel->in, tunnel->fd, session->fd);
     }
-    count(session, out_before, in_before);
+    count(session, &out_before, &in_before);
     if (out == MOVED_BROKEN || in == MOVED_BROKEN)
         return end_broken(session, "reset");
     if (tunnel->out.shut && tunnel->in.shut)

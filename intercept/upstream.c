@@ -18,7 +18,6 @@
 int upstream_pool_init(struct upstream_pool *pool) {
     pool->buckets = calloc(
             BUCKETS, sizeof(struct upstream *)); // NOLINT(bugprone-sizeof-expression): pointers are meant
-    pool->bucket_count = BUCKETS;
     pool->newest = &pool->oldest;
     return pool->buckets ? 0 : -ENOMEM;
 }
@@ -56,7 +55,7 @@ static struct upstream **bucket_of(struct upstream_pool *pool, const struct upst
     if (key->spoof)
         for (size_t i = 0; i < sizeof key->client.bytes; i++)
             hash = (hash ^ key->client.bytes[i]) * 0x9e3779b97f4a7c15u;
-    return &pool->buckets[(hash >> 32) % pool->bucket_count];
+    return &pool->buckets[(hash >> 32) % BUCKETS];
 }
 
 static void pool_add(struct upstream_pool *pool, struct upstream *upstream) {
@@ -70,7 +69,6 @@ static void pool_add(struct upstream_pool *pool, struct upstream *upstream) {
     upstream->age_link = pool->newest;
     *pool->newest = upstream;
     pool->newest = &upstream->age_next;
-    pool->idle++;
 }
 
 static void pool_remove(struct upstream_pool *pool, struct upstream *upstream) {
@@ -83,7 +81,6 @@ static void pool_remove(struct upstream_pool *pool, struct upstream *upstream) {
     else
         pool->newest = upstream->age_link;
     upstream->link = NULL;
-    pool->idle--;
 }
 
 static void on_ready(struct watch *watch, int events) {
@@ -169,7 +166,6 @@ struct upstream *upstream_dial(
     upstream->fd = fd;
     watch_init(&upstream->watch, worker->loop, on_ready);
     deadline_init(&upstream->deadline, worker->loop, on_idle_too_long);
-    worker->pool.open++;
     counter_add(&worker->counters, COUNTER_upstream_connections, 1);
     return upstream;
 }
@@ -222,7 +218,6 @@ int upstream_detach(struct upstream *upstream, struct buffer *left) {
 }
 
 void upstream_forget(struct worker *worker) {
-    worker->pool.open--;
     atomic_fetch_sub(&worker->daemon->upstreams, 1);
 }
 

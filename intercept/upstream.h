@@ -40,11 +40,8 @@ void upstream_key_of_session(const struct session *session, struct upstream_key 
 
 struct upstream_pool {
     struct upstream **buckets;
-    unsigned bucket_count;
     struct upstream *oldest; // idle ones by age; newest at *newest
     struct upstream **newest;
-    unsigned idle;
-    unsigned open; // idle and in use
 };
 
 int upstream_pool_init(struct upstream_pool *pool);

@@ -120,6 +120,13 @@ void worker_reload(struct worker *worker, struct settings *settings) {
     loop_post(worker->loop, &worker->reload_letter);
 }
 
+void worker_ask_for_room(struct worker *worker) {
+    struct daemon *daemon = worker->daemon;
+    for (unsigned i = 0; i < daemon->worker_count; i++)
+        if (daemon->workers[i] != worker)
+            loop_post(daemon->workers[i]->loop, &daemon->workers[i]->room_letter);
+}
+
 bool worker_drain_is_over(const struct worker *worker) {
     return worker->draining && loop_now_ms(worker->loop) >= worker->drain_until_ms;
 }
@@ -142,6 +149,7 @@ static bool set_up(struct worker *worker) {
     deadline_init(&worker->tick, worker->loop, on_tick);
     letter_init(&worker->reload_letter, on_reload);
     letter_init(&worker->drain_letter, on_drain);
+    letter_init(&worker->room_letter, accept_make_room);
     return true;
 }
 
@@ -202,6 +210,7 @@ void worker_free(struct worker *worker) {
     deadline_set(&worker->tick, 0);
     loop_cancel(worker->loop, &worker->reload_letter);
     loop_cancel(worker->loop, &worker->drain_letter);
+    loop_cancel(worker->loop, &worker->room_letter);
     loop_free(worker->loop);
     settings_put(worker->next_settings);
     settings_put(worker->settings);

@@ -47,7 +47,7 @@ struct worker {
     char scratch[65536];                       // one read from an origin
     struct http_field fields[HTTP_FIELDS_MAX]; // of the head being parsed
     // from other threads
-    struct letter reload_letter, drain_letter;
+    struct letter reload_letter, drain_letter, room_letter;
     pthread_mutex_t lock; // of the two below
     struct settings *next_settings;
     int64_t next_drain_until_ms;
@@ -67,7 +67,10 @@ void worker_reload(struct worker *worker, struct settings *settings);
 void worker_drain(struct worker *worker, int64_t until_ms);
 bool worker_idle(const struct worker *worker);
 bool worker_drain_is_over(const struct worker *worker); // its own thread: what still runs is to be cut
-void worker_stop(struct worker *worker);                // ends the thread and joins it
+// Places and descriptors are shared by all workers, connections are not: asks the others to let go of one
+// that is not in use, or of some that only wait. Its own thread; they do so a moment later.
+void worker_ask_for_room(struct worker *worker);
+void worker_stop(struct worker *worker); // ends the thread and joins it
 void worker_free(struct worker *worker);
 
 // The loop's last round began at (monotonic ms), at least once in 500 ms while it is well: for the watchdog.

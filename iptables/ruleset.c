@@ -96,17 +96,6 @@ bool ruleset_has(const struct ruleset *ruleset, enum backend backend) {
            !iptables_is_empty(&ruleset->iptables[FAMILY_IPV6]);
 }
 
-bool ruleset_is_empty(const struct ruleset *ruleset) {
-    for (enum family family = 0; family < FAMILY_COUNT; family++) {
-        if (*ruleset->policy[family])
-            return false;
-        for (enum iptables_table table = 0; table < IPTABLES_TABLE_COUNT; table++)
-            if (ruleset->iptables[family].made[table])
-                return false;
-    }
-    return !ruleset_has(ruleset, BACKEND_IPTABLES) && !ruleset_has(ruleset, BACKEND_NFT);
-}
-
 // Routing stands before the first packet is marked, and goes after the last.
 static int go(const struct ruleset *live, const struct ruleset *target, struct problem *problem) {
     int result = 0;

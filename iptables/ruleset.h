@@ -32,7 +32,6 @@ void ruleset_make_empty(struct ruleset *ruleset);
 // Rules alone, not the record of what was made for us.
 bool ruleset_equal(const struct ruleset *a, const struct ruleset *b);
 bool ruleset_has(const struct ruleset *ruleset, enum backend backend);
-bool ruleset_is_empty(const struct ruleset *ruleset);
 
 // Under the lock. After an error the kernel has what it had before, or `problem` says what remained.
 int ruleset_install(const struct ruleset *target, struct problem *problem);

@@ -7,7 +7,9 @@ from lab import bracketed, client_address, origin_address
 from origin import echo, pattern
 from way import is_refused
 
-CONFIG = """\
+QUOTES = "'" * 500
+CONFIG = f"""\
+block */{QUOTES}*
 allow 10.57.0.0/16 fd57::/16
 deny 10.57.1.128/255.255.255.128 fd57:1::80/121
 allow 10.57.1.200 fd57:1::c8
@@ -85,6 +87,12 @@ def test_a_blocked_url_in_any_spelling(way, host, target):
     assert way.origin.count(target) == 0
     entry = way.entry(target)
     assert entry["result"] == "BLOCKED" and "block" in entry["rule"]
+
+
+def test_a_rule_that_is_long_when_escaped_leaves_the_page_whole(way):
+    answer = way.fetch("/" + QUOTES, host="other.example")
+    assert answer.status == 403 and answer.body.endswith(b"</html>\n")
+    assert b"&#39;" * len(QUOTES) in answer.body
 
 
 @pytest.mark.parametrize("host, target", [("blocked.example", "/good/static"), ("notblocked.example", "/x"),

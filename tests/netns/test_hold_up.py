@@ -206,6 +206,37 @@ def test_200_connections_with_64_descriptors(mode):
         way.check()
 
 
+def test_silent_connections_of_one_worker_make_room_on_another():
+    """Two places, sixteen workers: a newcomer hardly ever comes to the worker of those who wait."""
+    with Lab() as lab:
+        weir = lab.weir(f"listen 3129 redirect\n{DEFAULT_CONFIG}client_connections 2\n".replace(
+            "request_head 2s", "request_head 30s").replace("server_first 200ms", "server_first 30s"), workers=16)
+        way = Way(lab, weir, 4)
+        for _ in range(6):
+            silent = [way.connect(source=client_address(8, 4)) for _ in range(2)]
+            wait_for(lambda: weir.stats()["sessions_open"] == 2, what="no place left")
+            begin = time.monotonic()
+            assert way.fetch("/static/10", source=client_address(9, 4)).status == 200
+            assert time.monotonic() - begin < 1
+            for client in silent:
+                client.close()
+            wait_for(lambda: weir.stats()["sessions_open"] == 0, what="the end of every session")
+        way.check()
+
+
+def test_unused_connections_of_one_worker_make_room_on_another():
+    """Two connections to origins at most, kept for reuse by whichever worker made them."""
+    with Lab() as lab:
+        weir = lab.weir(f"listen 3129 redirect\n{DEFAULT_CONFIG}upstream_connections 2\n", workers=16)
+        way = Way(lab, weir, 4)
+        for number in range(6):
+            begin = time.monotonic()
+            assert way.fetch(f"/static/{number}", to=way.new_origin()).body == pattern(number)
+            assert time.monotonic() - begin < 1
+        assert weir.stats()["upstreams"] <= 2
+        way.check()
+
+
 def test_deadlines_end_silent_and_half_done_sessions():
     with Lab() as lab:
         weir = lab.weir(f"listen 3129 redirect\n{DEFAULT_CONFIG}timeout client_write 1s\n".replace(

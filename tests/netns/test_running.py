@@ -150,6 +150,16 @@ def test_twenty_reloads_leave_nothing_behind(fresh):
     wait_for(lambda: fresh.daemon.descriptors() <= before + 4, what="the descriptors of before")
 
 
+def test_rotation_reaches_the_log_of_who_began_before_a_reload(fresh):
+    transfer = Transfer(fresh)
+    fresh.daemon.reload(BASE)
+    fresh.daemon.log_file.rename(fresh.daemon.log_file.with_suffix(".1"))
+    fresh.daemon.process.send_signal(signal.SIGUSR1)
+    wait_for(fresh.daemon.log_file.exists, what="the new file")
+    transfer.finish()
+    assert fresh.daemon.wait_entry(url=transfer.target)["result"] == "MISS"
+
+
 # Drain and stop
 
 def test_drain_finishes_what_runs_and_takes_nothing_new(fresh):

@@ -29,6 +29,7 @@ def test_other_protocols_pass_unchanged(way, name):
         assert client.read_to_end() == b"more"
     entry = way.daemon.wait_entry(destination=to(service))
     assert entry["result"] == "TUNNEL" and entry["reason"]
+    assert entry["bytes_in"] == entry["bytes"] == len(OPENINGS[name]) + 4
 
 
 def test_ten_megabytes_both_ways_at_once(way):

@@ -1,5 +1,6 @@
 #include "http/field.h"
 
+#include "http/connection.h"
 #include "http/list.h"
 #include "http/octet.h"
 #include "tests/unit/http/message.h"
@@ -73,14 +74,14 @@ static void nominations_that_do_not_count(void) {
 }
 
 static void too_many_nominations(void) {
-    for (int count = FIELD_NOMINATIONS_MAX; count <= FIELD_NOMINATIONS_MAX + 1; count++) {
+    for (int count = CONNECTION_OPTIONS_MAX; count <= CONNECTION_OPTIONS_MAX + 1; count++) {
         char text[512] = "GET / HTTP/1.1\r\nConnection: a";
         for (int i = 1; i < count; i++)
             strcat(text, ",a");
         strcat(text, "\r\n\r\n");
         struct message message;
         CU_ASSERT_EQUAL(message_request(&message, view_of(text), &message_limits),
-                count > FIELD_NOMINATIONS_MAX ? PARSE_BAD : PARSE_DONE);
+                count > CONNECTION_OPTIONS_MAX ? PARSE_BAD : PARSE_DONE);
     }
 }
 
