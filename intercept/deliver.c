@@ -168,8 +168,11 @@ static void compose_own_fields(struct composer *out, struct session *session) {
         compose_format(out, "Age: %lld\r\n", (long long)stored->age_s);
     if (!http_field_find(stored->head, FIELD_DATE, 0)) // [RFC 9110 §6.6.1]
         compose_format(out, "Date: %s\r\n", date_print(loop_wall_ms(session->worker->loop) / 1000, date));
-    compose_format(out, "Via: 1.%d %s\r\n", stored->minor_version, session->settings->via_name);
-    compose_format(out, "Cache-Status: weir; %s\r\n", cache_status(request));
+    compose_text(out, stored->minor_version == 0 ? "Via: 1.0 " : "Via: 1.1 ");
+    compose_text(out, session->settings->via_name);
+    compose_text(out, "\r\nCache-Status: weir; ");
+    compose_text(out, cache_status(request));
+    compose_text(out, "\r\n");
 }
 
 static int status_of(const struct request *request, enum answer answer) {

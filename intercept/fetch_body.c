@@ -30,7 +30,6 @@ static enum run end_well(struct fetch *fetch) {
     pass_trailers(fetch);
     cache_fill_finish(fetch->fill);
     struct upstream *upstream = fetch->upstream;
-    watch_stop(&upstream->watch);
     if (is_clean(fetch))
         upstream_keep(upstream, fetch->settings);
     else

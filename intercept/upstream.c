@@ -117,7 +117,6 @@ struct upstream *upstream_take(struct worker *worker, const struct upstream_key 
         }
         pool_remove(pool, upstream);
         deadline_set(&upstream->deadline, 0);
-        watch_stop(&upstream->watch);
         upstream->reused = true;
         return upstream;
     }

@@ -108,7 +108,7 @@ class Origin:
         """The same, once what was under way has arrived."""
         before = self.count()
         while True:
-            time.sleep(0.1)
+            time.sleep(0.3)
             now = self.count()
             if now == before:
                 return now
