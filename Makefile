@@ -27,7 +27,7 @@ UNIT_SOURCES := $(wildcard tests/unit/*.c tests/unit/*/*.c)
 UNIT_OBJECTS := $(patsubst %.c,$(OUT)/%.o,$(UNIT_SOURCES))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
 
-.PHONY: all help test unit netns run lint format asan tsan fuzz install uninstall clean packages-build
+.PHONY: all help test unit netns bench run lint format asan tsan fuzz install uninstall clean packages-build
 .DELETE_ON_ERROR:
 
 all: packages-build
@@ -37,6 +37,7 @@ help:
 	@echo 'make            build (installs the packages it needs when root)'
 	@echo 'make run        a LAN, a gateway and an origin in namespaces, with weir on the gateway; ONCE=1 leaves at the end'
 	@echo 'make test       unit and netns tests'
+	@echo 'make bench      beside Squid and nginx on one interception path (installs both)'
 	@echo 'make lint asan tsan fuzz    format, arrows and static checks; sanitizers; fuzzers (FUZZ_SECONDS each)'
 	@echo 'make install    to $$(DESTDIR)$$(PREFIX); make uninstall'
 
@@ -66,6 +67,11 @@ netns: all
 	/usr/bin/python3 -m pytest -q -p no:cacheprovider $(NETNS_TESTS)
 
 test: unit netns
+
+# Side by side with Squid and nginx. Installing these two starts their services.
+bench: all
+	@tools/install-packages run bench
+	/usr/bin/python3 tests/bench/compare.py $(BENCH)
 
 run: all
 	@tools/install-packages run

@@ -111,10 +111,12 @@ static int64_t date_of(const struct http_head *head, enum field_id id, int64_t n
 static bool is_modified_since(
         const struct http_head *request, const struct http_head *response, int64_t now_s) {
     int64_t since = date_of(request, FIELD_IF_MODIFIED_SINCE, now_s);
+    if (since < 0)
+        return true;
     int64_t modified = date_of(response, FIELD_LAST_MODIFIED, now_s);
     if (!http_field_find(response, FIELD_LAST_MODIFIED, 0))
         modified = date_of(response, FIELD_DATE, now_s); // [RFC 9111 §4.3.2]
-    return since < 0 || modified < 0 || modified > since;
+    return modified < 0 || modified > since;
 }
 
 static bool is_precondition_failed(

@@ -169,19 +169,20 @@ struct upstream *upstream_dial(
     return upstream;
 }
 
-static unsigned idle_with_key(struct upstream_pool *pool, const struct upstream_key *key) {
+static bool has_enough_idle(struct upstream_pool *pool, const struct upstream_key *key, unsigned limit) {
     unsigned count = 0;
-    for (struct upstream *upstream = *bucket_of(pool, key); upstream; upstream = upstream->next)
+    for (struct upstream *upstream = *bucket_of(pool, key); upstream && count < limit;
+            upstream = upstream->next)
         count += key_equal(&upstream->key, key);
-    return count;
+    return count >= limit;
 }
 
 void upstream_keep(struct upstream *upstream, const struct settings *settings) {
     struct worker *worker = upstream->worker;
     int64_t keep_ms = settings->config->timeout_ms[TIMEOUT_upstream_keep];
     if (keep_ms == 0 || buffer_length(&upstream->in) > 0 || worker->draining ||
-            idle_with_key(&worker->pool, &upstream->key) >=
-                    (unsigned)settings->config->upstream_idle_per_origin) {
+            has_enough_idle(
+                    &worker->pool, &upstream->key, (unsigned)settings->config->upstream_idle_per_origin)) {
         upstream_close(upstream);
         return;
     }
