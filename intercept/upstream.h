@@ -49,7 +49,7 @@ struct upstream_pool {
 
 int upstream_pool_init(struct upstream_pool *pool);
 void upstream_pool_close(struct upstream_pool *pool); // the idle ones
-void upstream_pool_fini(struct upstream_pool *pool); // closes the idle ones
+void upstream_pool_fini(struct upstream_pool *pool);  // closes the idle ones
 
 // An unused connection with this key that is still open and silent, or NULL.
 struct upstream *upstream_take(struct worker *worker, const struct upstream_key *key);
