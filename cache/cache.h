@@ -46,6 +46,7 @@ struct cache_reader {
     unsigned char role;
     bool linked; // among the object's readers; one of a whole object is not
     bool waiting;
+    bool is_cut; // it held up others for too long
 };
 
 // What a request asks for. All views are borrowed for the call.
@@ -112,6 +113,9 @@ enum fill_kind cache_fill_head(
 size_t cache_fill_room(struct cache_fill *fill, void (*wake)(void *owner), void *owner);
 // Copies; `length` is at most the room just told.
 void cache_fill_append(struct cache_fill *fill, const void *data, size_t length);
+// For a fill that has had no room for too long: cuts off (READ_BROKEN, each is woken) the readers that hold
+// it up, as long as another has taken all there is and waits for more. How many; 0: nobody waits for them.
+unsigned cache_fill_shed(struct cache_fill *fill);
 // The message ended as its framing says. Consumes the fill. What does not match the announced length is an
 // abandon.
 void cache_fill_finish(struct cache_fill *fill);

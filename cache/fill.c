@@ -316,6 +316,13 @@ unsigned cache_fill_readers(struct cache_fill *fill) {
     return readers;
 }
 
+unsigned cache_fill_shed(struct cache_fill *fill) {
+    pthread_mutex_lock(&fill->object->lock);
+    unsigned cut = object_cut_laggards(fill->object);
+    pthread_mutex_unlock(&fill->object->lock);
+    return cut;
+}
+
 uint64_t cache_fill_length(const struct cache_fill *fill) {
     return fill->object->length;
 }

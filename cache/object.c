@@ -134,6 +134,30 @@ static uint64_t slowest_offset(const struct cache_object *object) {
     return slowest;
 }
 
+static bool has_waiting_reader(const struct cache_object *object) {
+    for (const struct cache_reader *reader = object->readers; reader; reader = reader->next)
+        if (is_interested(object, reader) && reader->offset == object->length)
+            return true;
+    return false;
+}
+
+// They may be reading what they were given: it stays until they detach.
+unsigned object_cut_laggards(struct cache_object *object) {
+    uint64_t window = atomic_load_explicit(&object->cache->window_bytes, memory_order_relaxed);
+    unsigned cut = 0;
+    if (!object->streaming || !has_waiting_reader(object))
+        return 0;
+    for (struct cache_reader *reader = object->readers; reader; reader = reader->next) {
+        if (!is_interested(object, reader) || reader->is_cut || object->length - reader->offset <= window / 2)
+            continue;
+        reader->is_cut = true;
+        reader->waiting = false;
+        reader->wake(reader);
+        cut++;
+    }
+    return cut;
+}
+
 size_t object_room(const struct cache_object *object) {
     uint64_t window = atomic_load_explicit(&object->cache->window_bytes, memory_order_relaxed);
     uint64_t ahead = object->length - object->floor;

@@ -96,7 +96,8 @@ unsigned object_count_readers(const struct cache_object *object); // who want wh
 // After a reader of a stream went on or away: frees what all have passed, and wakes the producer when there
 // is enough room again.
 void object_reader_passed(struct cache_object *object);
-size_t object_room(const struct cache_object *object); // of a stream; 0 rather than little
+unsigned object_cut_laggards(struct cache_object *object); // cache_fill_shed, with the lock held
+size_t object_room(const struct cache_object *object);     // of a stream; 0 rather than little
 
 struct block *block_new(uint64_t start, size_t size, bool is_stream);
 uint64_t block_cost(const struct block *block);

@@ -162,7 +162,7 @@ enum read cache_reader_peek(struct cache_reader *reader, struct iovec *pieces, i
     }
     pthread_mutex_lock(&object->lock);
     CHECK(object_phase(object) != PHASE_CONFIRMED); // the head comes first
-    enum read read = peek_arriving(reader, object, pieces, count, used);
+    enum read read = reader->is_cut ? READ_BROKEN : peek_arriving(reader, object, pieces, count, used);
     pthread_mutex_unlock(&object->lock);
     return read;
 }

@@ -70,15 +70,9 @@ void fetch_set_deadline(struct fetch *fetch, enum timeout_id timeout) {
             loop_now_ms(fetch->worker->loop) + fetch->settings->config->timeout_ms[timeout]);
 }
 
-void fetch_clear_deadline(struct fetch *fetch) {
-    fetch->looks = false;
-    deadline_set(&fetch->deadline, 0);
-}
-
-// Nobody else would notice that the last reader of an exchange without a client and a deadline has gone.
-static void look_later(struct fetch *fetch) {
+void fetch_look_at(struct fetch *fetch, int64_t at_ms) {
     fetch->looks = true;
-    deadline_set(&fetch->deadline, loop_now_ms(fetch->worker->loop) + ORPHAN_LOOK_MS);
+    deadline_set(&fetch->deadline, at_ms);
 }
 
 // ---- without its client ----
@@ -138,7 +132,7 @@ static void fetch_run(struct task *task) {
     if (run == RUN_NEXT)
         worker_mark(fetch->worker, &fetch->task);
     if (!fetch->session && fetch->deadline.at_ms == 0)
-        look_later(fetch);
+        fetch_look_at(fetch, loop_now_ms(fetch->worker->loop) + ORPHAN_LOOK_MS);
 }
 
 // ---- life ----

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define READS_A_RUN 16 // then others have their turn
+#define READS_A_RUN 16  // then others have their turn
+#define LAGGARD_MS 3000 // without taking a quarter of the window, while others wait
 
 static bool is_clean(const struct fetch *fetch) {
     return fetch->keeps_alive && fetch->upload_over && !fetch->upload_broken &&
@@ -91,16 +92,29 @@ static enum run read_some(struct fetch *fetch, size_t room) {
     return end_well(fetch);
 }
 
+// The readers are slower than the origin. One that all but stands still must not hold up the others.
+static void wait_for_room(struct fetch *fetch) {
+    int64_t now_ms = loop_now_ms(fetch->worker->loop);
+    if (fetch->held_until_ms && now_ms >= fetch->held_until_ms) {
+        cache_fill_shed(fetch->fill);
+        fetch->held_until_ms = 0;
+    }
+    if (fetch->held_until_ms == 0)
+        fetch->held_until_ms = now_ms + LAGGARD_MS;
+    fetch_look_at(fetch, fetch->held_until_ms);
+}
+
 static enum run read_body(struct fetch *fetch, int *events) {
     if (body_left(&fetch->body) == 0)
         return decode(fetch, SIZE_MAX);
     for (int i = 0; i < READS_A_RUN; i++) {
         size_t room = cache_fill_room(fetch->fill, fetch_on_room, fetch);
-        if (room == 0) { // the readers are slower than the origin
+        if (room == 0) {
             *events &= ~WATCH_READ;
-            fetch_clear_deadline(fetch);
+            wait_for_room(fetch);
             return RUN_WAIT;
         }
+        fetch->held_until_ms = 0;
         bool buffered = buffer_length(&fetch->upstream->in) > 0;
         enum run run = buffered ? decode(fetch, room) : read_some(fetch, room);
         if (run == RUN_END)

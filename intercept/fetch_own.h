@@ -24,6 +24,7 @@ struct fetch {
     struct upstream *upstream;
     struct deadline deadline;
     struct letter letter;   // room in the fill
+    int64_t held_until_ms;  // without room: when to cut off the readers that hold it up; 0: there was room
     int64_t alone_until_ms; // with neither client nor reader: when to give up; 0: not alone
     enum fetch_step step;
     bool late;  // the deadline passed
@@ -59,7 +60,8 @@ enum run fetch_give_up(struct fetch *fetch, int status, const char *reason, cons
 // The session has all it needs from the fetch; it is woken.
 void fetch_let_go(struct fetch *fetch);
 void fetch_set_deadline(struct fetch *fetch, enum timeout_id timeout); // from now
-void fetch_clear_deadline(struct fetch *fetch);
+// Wakes the fetch then, without any deadline having passed.
+void fetch_look_at(struct fetch *fetch, int64_t at_ms);
 void fetch_on_room(void *owner); // for cache_fill_room; from any thread
 
 enum run fetch_connect_begin(struct fetch *fetch, bool may_reuse);

@@ -125,6 +125,33 @@ def small_window(sock):
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
 
 
+def test_a_reader_that_stands_still_does_not_hold_up_the_other(way):
+    """The response outgrew the store: what one does not take, the other cannot get, for three seconds at the most."""
+    size, half = 4_000_000, 60_000
+    more = threading.Event()
+
+    def growing(peer, _):
+        while peer.read_request_head():
+            peer.respond("200 OK", {"Cache-Control": "max-age=60", "Transfer-Encoding": "chunked"},
+                chunked([pattern(half)])[:-5])
+            more.wait(10)
+            peer.send(chunked([pattern(size - half, half)]))
+
+    service = way.serve(growing)
+    with way.connect(service, before=small_window) as still, way.connect(service) as reading:
+        for client in (still, reading):
+            begin_request(client, "GET", "/still", "a.example")
+            client.read_until(b"\r\n\r\n")
+        more.set()
+        reading.buffer[:0] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        answer = reading.read_response()
+        assert answer.complete and answer.body == pattern(size), answer
+        still.buffer[:0] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        with contextlib.suppress(Closed, ConnectionError):
+            assert not still.read_response().complete
+    assert service.connections == 1
+
+
 # Around the rules
 
 @pytest.mark.parametrize("part", [b"G", b"GET", b"FOO"])

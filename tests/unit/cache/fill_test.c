@@ -127,6 +127,32 @@ static void outgrowing_with_a_stranger(void) {
     cache_free(cache);
 }
 
+// A reader that stands still is cut off when another waits for what it holds up, and only then.
+static void laggards_are_cut(void) {
+    struct cache *cache = new_cache(4 << 20, 0, 100000);
+    struct play play, still;
+    play_get(&play, cache, "/a", NOW);
+    CU_ASSERT_EQUAL(play_answer(&play, 200, FRESH, -1), FILL_STORE);
+    CU_ASSERT_EQUAL(play_get(&still, cache, "/a", NOW), LOOKUP_JOIN);
+    CU_ASSERT_EQUAL(play_head(&still), READ_READY);
+    CU_ASSERT_EQUAL(play_send(&play, 1 << 20), 100001);
+    CU_ASSERT_EQUAL(cache_fill_shed(play.fill), 0); // both have something to read
+    CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_WAIT);
+    CU_ASSERT_EQUAL(play_send(&play, 1), 0);
+    CU_ASSERT_EQUAL(cache_fill_shed(play.fill), 1);
+    CU_ASSERT_EQUAL(cache_fill_shed(play.fill), 0); // once
+    CU_ASSERT_EQUAL(still.wakes, 1);
+    CU_ASSERT_EQUAL(play_read(&still, 10), READ_BROKEN);
+    CU_ASSERT_EQUAL(play_send(&play, 1), 0); // what it may still be sending stays
+    play_end(&still);
+    CU_ASSERT_EQUAL(play.room_wakes, 1);
+    CU_ASSERT_TRUE(play_send(&play, 1000) == 1000);
+    play_finish(&play);
+    CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_END);
+    play_end(&play);
+    cache_free(cache);
+}
+
 // The end of a fill is the end of its wakes, even of one that waits for room.
 static void no_wake_after_the_end(void) {
     struct cache *cache = new_cache(1 << 20, 0, 0);
@@ -312,6 +338,6 @@ static void baseline(void) {
 }
 
 SUITE(cache_fill, CASE(window), CASE(nobody_reads_a_stream), CASE(outgrowing),
-        CASE(outgrowing_with_a_stranger), CASE(no_wake_after_the_end), CASE(limits_of_objects),
-        CASE(in_small_steps), CASE(within_budget), CASE(full_of_readers), CASE(scan_resistance),
-        CASE(baseline))
+        CASE(outgrowing_with_a_stranger), CASE(laggards_are_cut), CASE(no_wake_after_the_end),
+        CASE(limits_of_objects), CASE(in_small_steps), CASE(within_budget), CASE(full_of_readers),
+        CASE(scan_resistance), CASE(baseline))
