@@ -82,9 +82,15 @@ static size_t bytes_of(const struct http_head *head) {
     return bytes;
 }
 
-// The target in origin form; an OPTIONS * stays what it is.
+// The target in origin form. OPTIONS about the server as a whole says "*" [RFC 9112 §3.2.4].
 static struct view target_for_origin(const struct request *request) {
-    return request->target.form == TARGET_ASTERISK ? VIEW("*") : request->target.path;
+    struct view sent = request->head.target;
+    bool is_whole_server = request->target.form == TARGET_ASTERISK;
+    if (request->target.form == TARGET_ABSOLUTE && request->head.method_id == METHOD_OPTIONS) {
+        struct view authority = view_skip(sent, request->target.scheme.length + 3);
+        is_whole_server = view_find(authority, '/') == authority.length;
+    }
+    return is_whole_server ? VIEW("*") : request->target.path;
 }
 
 char *fetch_head_compose(struct session *session, const struct cache_fill *fill, size_t *length) {

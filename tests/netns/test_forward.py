@@ -175,6 +175,15 @@ def test_denied_and_blocked(way, port):
     assert proxy(way, port, authority, "CONNECT", host=authority).status == 403
 
 
+def test_options_of_the_server_as_a_whole(way, port):
+    """Without a path the last proxy says "*" [RFC 9112 3.2.4]; with one it says that."""
+    with way.lab.connect(way.gateway_address, port) as client:
+        for target in (f"http://{way.host}", f"http://{way.host}{way.unique('/options')}"):
+            client.request("OPTIONS", target, {"Host": way.host})
+            client.read_response("OPTIONS")
+    assert way.origin.seen("*") and way.origin.seen(target.removeprefix(f"http://{way.host}"))
+
+
 def test_another_scheme_is_not_implemented(way, port):
     assert proxy(way, port, "ftp://origin4.example/").status == 501
 
