@@ -250,14 +250,16 @@ static enum run begin_relay(struct session *session) {
 
 // ---- connect and probe ----
 
-// The client spoke (or left) while the server was being waited for: it is an HTTP client, and the connection
-// is kept for its request.
+// The client spoke (or left) while the server was being waited for. If it spoke it is an HTTP client, and the
+// connection is kept for its request.
 static enum run back_to_request(struct session *session) {
     struct tunnel *tunnel = session->tunnel;
     struct upstream *upstream = tunnel->upstream;
+    char byte;
+    bool asks = recv(session->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
     tunnel->upstream = NULL;
     watch_stop(&upstream->watch);
-    if (upstream->connected)
+    if (upstream->connected && asks)
         upstream_keep(upstream, session->settings);
     else
         upstream_close(upstream);
