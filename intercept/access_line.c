@@ -332,6 +332,13 @@ static void put_json(struct line *line, const struct access_entry *entry) {
     put_text(line, "}");
 }
 
+static void put_outcome(struct line *line, const struct access_entry *entry) {
+    put_text(line, " ");
+    put_text(line, result_word(entry->result));
+    put_text(line, ":");
+    put_text(line, entry->reason ? entry->reason : "-");
+}
+
 size_t access_line_format(
         enum access_format format, const struct access_entry *entry, char out[static ACCESS_LINE_BYTES]) {
     static void (*const writers[ACCESS_FORMAT_COUNT])(
@@ -343,6 +350,8 @@ size_t access_line_format(
     };
     struct line line = {.bytes = out};
     writers[format](&line, entry);
+    if (format != ACCESS_JSON) // what the standard forms have no place for, as Squid's common and combined do it
+        put_outcome(&line, entry);
     put_text(&line, "\n");
     return line.used;
 }

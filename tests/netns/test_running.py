@@ -108,8 +108,10 @@ def test_the_process_keeps_few_capabilities_and_is_not_root(fresh):
     status = dict(line.split(":\t", 1) for line in
         pathlib.Path(f"/proc/{fresh.daemon.process.pid}/status").read_text().splitlines() if ":\t" in line)
     assert status["Uid"].split()[1] != "0"
-    allowed = (1 << 12) | (1 << 13)  # CAP_NET_ADMIN, CAP_NET_RAW
-    assert int(status["CapEff"], 16) & ~allowed == 0
+    net_admin = 1 << 12
+    for held in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb"):
+        assert int(status[held], 16) & ~net_admin == 0, held
+    assert status["NoNewPrivs"] == "1"
 
 
 # Reload
@@ -225,10 +227,11 @@ def traffic(way):
 
 ADDRESS = r"10\.57\.\d+\.\d+"
 COMMON = ADDRESS + r' - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] "[^"]*" (\d{3}|-) (\d+|-)'
+OUTCOME = r" [A-Z]+:[a-z0-9-]+"
 FORMATS = {
-    "common": COMMON,
-    "combined": COMMON + r' "[^"]*" "[^"]*".*',
-    "squid": r" *\d+\.\d{3} +\d+ " + ADDRESS + r" \w+/\d{3} \d+ \S+ \S+ - \S+/\S+ \S+.*",
+    "common": COMMON + OUTCOME,
+    "combined": COMMON + r' "[^"]*" "[^"]*"' + OUTCOME,
+    "squid": r" *\d+\.\d{3} +\d+ " + ADDRESS + r" \w+/\d{3} \d+ \S+ \S+ - \S+/\S+ \S+" + OUTCOME,
 }
 
 
