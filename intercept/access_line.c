@@ -350,7 +350,8 @@ size_t access_line_format(
     };
     struct line line = {.bytes = out};
     writers[format](&line, entry);
-    if (format != ACCESS_JSON) // what the standard forms have no place for, as Squid's common and combined do it
+    if (format !=
+            ACCESS_JSON) // what the standard forms have no place for, as Squid's common and combined do it
         put_outcome(&line, entry);
     put_text(&line, "\n");
     return line.used;

@@ -218,12 +218,19 @@ int session_flush(struct session *session) {
     return 0;
 }
 
+// Most heads fit into a page, and those who drip theirs shall not cost more: only a full buffer grows.
+static size_t want_for_head(const struct buffer *in) {
+    size_t spare = in->size - in->end;
+    return spare > 0 ? spare : in->size > 0 ? in->size : SESSION_HEAD_BYTES;
+}
+
 ssize_t session_receive(struct session *session, size_t limit) {
     if (session->read_over)
         return 0;
+    size_t want = session->request ? SESSION_READ_BYTES : want_for_head(&session->in);
     ssize_t got;
     do
-        got = buffer_receive(&session->in, session->fd, SESSION_READ_BYTES, limit);
+        got = buffer_receive(&session->in, session->fd, want, limit);
     while (got == -EINTR);
     if (got > 0) {
         session->bytes_in += (uint64_t)got;

@@ -17,6 +17,7 @@
 #include "intercept/settings.h"
 #include "intercept/task.h"
 
+#define SESSION_HEAD_BYTES 4096   // the first read for a request's head
 #define SESSION_READ_BYTES 16384  // one read from a client
 #define SESSION_AHEAD_BYTES 16384 // what is read ahead of the current request (pipelining)
 #define SESSION_OUT_BYTES 262144  // heads, interim responses and error pages waiting to be sent

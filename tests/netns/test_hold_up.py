@@ -1,4 +1,5 @@
 """Holding up: slow, silent, aborting and too many clients; a good client does not notice, nothing is left behind."""
+import concurrent.futures
 import contextlib
 import random
 import socket
@@ -95,6 +96,7 @@ def many(way, count, source=None, may_be_refused=False):
 
 
 def test_500_clients_that_drip_a_byte_a_second(settled):
+    before = settled.daemon.rss_bytes()
     with many(settled, 500) as clients:
         drip = Drip(clients, f"GET /static/10 HTTP/1.1\r\nHost: {settled.host}\r\nX-Slow: yes".encode())
         wait_for(lambda: settled.daemon.stats()["sessions_open"] >= 500, what="500 sessions")
@@ -104,6 +106,8 @@ def test_500_clients_that_drip_a_byte_a_second(settled):
         assert settled.daemon.cpu_seconds() - used < 0.5, "a busy loop"
         drip.stop()
         assert drip.lost == 0
+    wait_for(lambda: settled.daemon.stats()["sessions_open"] == 0, what="the end of every session")
+    assert settled.daemon.rss_bytes() - before < 8 << 20, "memory at the baseline again"
 
 
 def test_silent_connections_cost_no_processor_time(settled):
@@ -113,6 +117,7 @@ def test_silent_connections_cost_no_processor_time(settled):
         used = settled.daemon.cpu_seconds()
         threading.Event().wait(1)
         assert settled.daemon.cpu_seconds() - used < 0.2, "a busy loop"
+        assert good_client(settled, 1) < 1
 
 
 def misbehave(way, kind, target):
@@ -144,12 +149,15 @@ KINDS = ["reset at once", "half a head, reset", "half a head, closed", "half a h
 
 def test_sessions_that_abort_leave_nothing_behind(settled):
     rng = random.Random(2)
+    pool = concurrent.futures.ThreadPoolExecutor()
+    good = pool.submit(good_client, settled, 3)
     for round_ in range(2):
         for number in range(300):
             path = rng.choice(["/static/2000000", "/chunked/50000", "/echo", "/close/100000"])
             with contextlib.suppress(ConnectionError, Closed, socket.timeout):
                 misbehave(settled, rng.choice(KINDS), settled.unique(path) if number % 2 else path)
         if round_ == 0:
+            assert good.result(30) < 1, "the good client's 99th percentile"
             wait_for(lambda: settled.daemon.stats()["sessions_open"] == 0, what="the end of every session")
             before = settled.daemon.rss_bytes()
             settled.daemon.command("purge", "--all")

@@ -53,8 +53,9 @@ static void use_utc(void) {
 static void golden_lines(void) {
     struct access_entry entry = sample();
     use_utc();
-    CU_ASSERT_STRING_EQUAL(format(ACCESS_COMMON, &entry), "192.0.2.7 - - [14/Nov/2023:22:13:20 +0000] \"GET "
-                                                          "http://www.example.com/a?b=c HTTP/1.1\" 200 1000 MISS:absent");
+    CU_ASSERT_STRING_EQUAL(format(ACCESS_COMMON, &entry),
+            "192.0.2.7 - - [14/Nov/2023:22:13:20 +0000] \"GET "
+            "http://www.example.com/a?b=c HTTP/1.1\" 200 1000 MISS:absent");
     CU_ASSERT_STRING_EQUAL(format(ACCESS_COMBINED, &entry),
             "192.0.2.7 - - [14/Nov/2023:22:13:20 +0000] \"GET http://www.example.com/a?b=c HTTP/1.1\" 200 "
             "1000 "
@@ -78,10 +79,12 @@ static void golden_tunnel_and_nothing(void) {
     CU_ASSERT_TRUE(address_parse(VIEW("2001:db8::7"), &tunnel.client.address));
     CU_ASSERT_TRUE(address_parse(VIEW("2001:db8::1"), &tunnel.destination.address));
     CU_ASSERT_STRING_EQUAL(format(ACCESS_COMBINED, &tunnel),
-            "2001:db8::7 - - [01/Jan/1970:00:00:00 +0000] \"TUNNEL [2001:db8::1]:443\" 000 - \"-\" \"-\" TUNNEL:tls");
+            "2001:db8::7 - - [01/Jan/1970:00:00:00 +0000] \"TUNNEL "
+            "[2001:db8::1]:443\" 000 - \"-\" \"-\" TUNNEL:tls");
     CU_ASSERT_STRING_EQUAL(format(ACCESS_SQUID, &tunnel),
             "0.000      0 2001:db8::7 TCP_TUNNEL/000 0 TUNNEL [2001:db8::1]:443 - HIER_NONE/- - TUNNEL:tls");
-    CU_ASSERT_STRING_EQUAL(format(ACCESS_COMMON, &bad), ":: - - [01/Jan/1970:00:00:00 +0000] \"- -\" 400 - BAD:head");
+    CU_ASSERT_STRING_EQUAL(
+            format(ACCESS_COMMON, &bad), ":: - - [01/Jan/1970:00:00:00 +0000] \"- -\" 400 - BAD:head");
     CU_ASSERT_PTR_NOT_NULL(
             strstr(format(ACCESS_JSON, &bad), "\"destination\":\"\",\"method\":\"-\",\"url\":\"-\""));
 }
