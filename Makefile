@@ -86,7 +86,7 @@ lint:
 	@tools/install-packages build lint test
 	clang-format --dry-run -Werror $(CODE)
 	tools/lint-arrows
-	@$(MAKE) --no-print-directory lint-manuals
+	@$(MAKE) --no-print-directory lint-manuals lint-units
 	shellcheck $(SHELL_SCRIPTS)
 	@$(MAKE) --no-print-directory -k -j$$(nproc) tidy
 
