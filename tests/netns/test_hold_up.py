@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from lab import Lab, client_address, wait_for
+from lab import BINARY, Lab, client_address, wait_for
 from origin import pattern
 from peer import Closed
 from way import DEFAULT_CONFIG, Way
@@ -96,6 +96,12 @@ def many(way, count, source=None, may_be_refused=False):
 
 
 def test_500_clients_that_drip_a_byte_a_second(settled):
+    for _ in range(2):  # what the allocator keeps from one time to the next is no leak
+        with many(settled, 500) as clients:
+            for client in clients:
+                client.send(b"GET /static/10 HTTP/1.1\r\nX-Slow: y")
+            wait_for(lambda: settled.daemon.stats()["sessions_open"] >= 500, what="500 sessions")
+        wait_for(lambda: settled.daemon.stats()["sessions_open"] == 0, what="the end of every session")
     before = settled.daemon.rss_bytes()
     with many(settled, 500) as clients:
         drip = Drip(clients, f"GET /static/10 HTTP/1.1\r\nHost: {settled.host}\r\nX-Slow: yes".encode())
@@ -107,7 +113,8 @@ def test_500_clients_that_drip_a_byte_a_second(settled):
         drip.stop()
         assert drip.lost == 0
     wait_for(lambda: settled.daemon.stats()["sessions_open"] == 0, what="the end of every session")
-    assert settled.daemon.rss_bytes() - before < 8 << 20, "memory at the baseline again"
+    slack = (20 if "asan" in str(BINARY) else 4) << 20  # ASan keeps freed memory in a quarantine of 16 MB
+    assert settled.daemon.rss_bytes() - before < slack, "memory at the baseline again"
 
 
 def test_silent_connections_cost_no_processor_time(settled):
