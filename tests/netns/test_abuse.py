@@ -72,19 +72,23 @@ def test_reset_that_the_upload_meets_first(way):
 
 # Several who read one response
 
-def test_first_reader_leaves_a_slow_second_one(way):
-    """A response that outgrew the store is read by two; the first leaves, the other pauses."""
-    size, half = 4_000_000, 60_000
-    more = threading.Event()
-
-    def growing(peer, _):
+def growing(more, size, half):
+    """An origin whose answer of unknown length goes on beyond `half` when `more` is set."""
+    def serve(peer, _):
         while peer.read_request_head():
             peer.respond("200 OK", {"Cache-Control": "max-age=60", "Transfer-Encoding": "chunked"},
                 chunked([pattern(half)])[:-5])
             more.wait(10)
             peer.send(chunked([pattern(size - half, half)]))
+    return serve
 
-    service = way.serve(growing)
+
+def test_first_reader_leaves_a_slow_second_one(way):
+    """A response that outgrew the store is read by two; the first leaves, the other pauses."""
+    size, half = 4_000_000, 60_000
+    more = threading.Event()
+
+    service = way.serve(growing(more, size, half))
     with way.connect(service) as first, way.connect(service, before=small_window) as second:
         begin_request(first, "GET", "/grow", "a.example")
         first.read_until(b"\r\n\r\n")
@@ -130,14 +134,7 @@ def test_a_reader_that_stands_still_does_not_hold_up_the_other(way):
     size, half = 4_000_000, 60_000
     more = threading.Event()
 
-    def growing(peer, _):
-        while peer.read_request_head():
-            peer.respond("200 OK", {"Cache-Control": "max-age=60", "Transfer-Encoding": "chunked"},
-                chunked([pattern(half)])[:-5])
-            more.wait(10)
-            peer.send(chunked([pattern(size - half, half)]))
-
-    service = way.serve(growing)
+    service = way.serve(growing(more, size, half))
     with way.connect(service, before=small_window) as still, way.connect(service) as reading:
         for client in (still, reading):
             begin_request(client, "GET", "/still", "a.example")
