@@ -146,9 +146,17 @@ ifeq ($(DESTDIR),)
 	if [ -d /run/systemd/system ]; then systemd-tmpfiles --create $(TMPFILESDIR)/weir.conf && systemctl daemon-reload; fi
 endif
 
-uninstall: uninstall-systemd
+uninstall:
+ifeq ($(DESTDIR),)
+	if [ -d /run/systemd/system ]; then systemctl disable --now weir weir-rules; fi
+	if [ -x $(BINDIR)/weir ] && [ "$$(id -u)" = 0 ]; then $(BINDIR)/weir rules remove; fi
+endif
+	@$(MAKE) --no-print-directory uninstall-systemd
 	rm -f $(DESTDIR)$(BINDIR)/weir $(DESTDIR)$(MANDIR)/man8/weir.8 $(DESTDIR)$(MANDIR)/man5/weir.conf.5 \
 		$(DESTDIR)$(SYSCONFDIR)/weir/weir.conf.example
+ifeq ($(DESTDIR),)
+	if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
+endif
 
 clean:
 	rm -rf build

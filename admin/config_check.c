@@ -111,29 +111,6 @@ static void check_interfaces(const struct check *check, const struct directive *
     }
 }
 
-static bool is_log_format(const char *word) {
-    static const char *const names[] = {"common", "combined", "squid", "json"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (view_equal_fold(view_of(names[i]), view_of(word)))
-            return true;
-    return false;
-}
-
-static void check_access_log(const struct check *check, const struct directive *directive) {
-    unsigned count = directive->word_count;
-    bool has_format = count > 1 && is_log_format(directive->words[count - 1].text);
-    int path = (int)count - 1 - has_format;
-    if (count == 3 && !has_format)
-        config_error(check->errors, directive, 2,
-                "no access log format is called \"%.80s\", write common, combined, squid or json",
-                directive->words[2].text);
-    else if (*directive->words[path].text != '/' && strcmp(directive->words[path].text, "-") != 0)
-        config_error(check->errors, directive, path,
-                "\"%.80s\" is no path from the root, write access_log [MASK] /PATH [FORMAT], or - for "
-                "standard output",
-                directive->words[path].text);
-}
-
 void config_check(const struct config *config, struct config_errors *errors) {
     const struct check check = {config, errors};
     check_marks(&check);
@@ -146,7 +123,5 @@ void config_check(const struct config *config, struct config_errors *errors) {
             check_ports(&check, directive);
         else if (directive->id == DIRECTIVE_lan)
             check_interfaces(&check, directive);
-        else if (directive->id == DIRECTIVE_access_log)
-            check_access_log(&check, directive);
     }
 }

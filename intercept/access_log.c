@@ -72,9 +72,11 @@ static bool read_words(const struct directive *directive, struct words *words, s
     *words = (struct words){.format = ACCESS_COMBINED};
     bool has_format = count > 1 && access_format_find(directive->words[count - 1].text, &words->format);
     unsigned rest = count - has_format;
-    if (rest > 2 || rest == 0) {
+    bool format_is_odd =
+            rest == 2 && directive->words[0].text[0] == '/' && directive->words[1].text[0] != '/';
+    if (rest > 2 || rest == 0 || format_is_odd) {
         config_error(errors, directive, (int)count - 1,
-                "%s is no log format; write common, combined, squid or json",
+                "no access log format is called \"%.80s\", write common, combined, squid or json",
                 directive->words[count - 1].text);
         return false;
     }
@@ -84,7 +86,9 @@ static bool read_words(const struct directive *directive, struct words *words, s
     if (words->path[0] == '/' || is_standard_output(words->path))
         return true;
     config_error(errors, directive, words->path_index,
-            "%s is not a path from the root; write /DIRECTORY/FILE, or - for standard output", words->path);
+            "\"%.80s\" is no path from the root, write access_log [MASK] /PATH [FORMAT], or - for standard "
+            "output",
+            words->path);
     return false;
 }
 
@@ -355,6 +359,20 @@ uint64_t access_log_lost(const struct access_log *log) {
     return atomic_load(&log->lost);
 }
 
+// Folders are not made: what could not be opened is told beforehand.
+static bool has_folder(
+        const struct directive *directive, const struct output *output, struct config_errors *errors) {
+    const char *slash = output->path ? strrchr(output->path, '/') : NULL;
+    if (!slash || slash == output->path)
+        return true;
+    char *folder = strndup(output->path, (size_t)(slash - output->path));
+    bool there = folder && access(folder, F_OK) == 0;
+    if (!there)
+        config_error(errors, directive, -1, "the folder of %s is not there, make it", output->path);
+    free(folder);
+    return there;
+}
+
 bool access_log_validate(const struct config *config, struct config_errors *errors) {
     bool good = true;
     for (size_t i = 0; i < config->directive_count; i++) {
@@ -365,6 +383,7 @@ bool access_log_validate(const struct config *config, struct config_errors *erro
             good = false;
             continue;
         }
+        good = has_folder(&config->directives[i], &output, errors) && good;
         free(output.path);
         acl_mask_free(output.mask);
     }

@@ -196,11 +196,25 @@ int reload_command(const struct command_call *call) {
     return run_plain(call, "reload", RELOAD_MS, false);
 }
 
+// Before a daemon that will take no more: rules that led there would cut the LAN off, and `on_failure open`
+// means that traffic flows.
+static void let_traffic_pass(const struct command_call *call) {
+    char remove[] = "remove", on_stop[] = "--on-stop", *words[] = {remove, on_stop, NULL};
+    struct command_call rules = *call;
+    rules.argc = 2;
+    rules.argv = words;
+    rules_command(&rules);
+}
+
 int drain_command(const struct command_call *call) {
+    if (call->argc == 0)
+        let_traffic_pass(call);
     return run_plain(call, "drain", ANSWER_MS, false);
 }
 
 int stop_command(const struct command_call *call) {
+    if (call->argc == 0)
+        let_traffic_pass(call);
     return run_plain(call, "stop", 0, true);
 }
 

@@ -151,7 +151,14 @@ bool listen_parse(const struct config *config, struct listen_set *set, struct co
 
 bool listen_validate(const struct config *config, struct config_errors *errors) {
     struct listen_set set;
-    return listen_parse(config, &set, errors);
+    bool good = listen_parse(config, &set, errors), has_tproxy = false;
+    for (unsigned i = 0; good && i < set.count; i++)
+        has_tproxy = has_tproxy || set.points[i].mode == LISTEN_TPROXY;
+    if (!good || has_tproxy || !config->spoof_client)
+        return good;
+    config_error(errors, config->set_by[DIRECTIVE_spoof_client], -1,
+            "spoof_client works with tproxy alone, add a line listen PORT tproxy or take it out");
+    return false;
 }
 
 // ---- the sockets ----

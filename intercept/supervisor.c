@@ -54,7 +54,7 @@ static void name_restart(const char *what, FILE *out) {
 }
 
 static void name_restarts(const struct supervisor *supervisor, const struct settings *next, FILE *out) {
-    const struct config *now = supervisor->settings->config, *then = next->config;
+    const struct config *then = next->config;
     struct config_errors none = {0};
     struct listen_set listen;
     if (listen_parse(then, &listen, &none) && !same_points(&listen, &supervisor->daemon->listen))
@@ -62,10 +62,42 @@ static void name_restarts(const struct supervisor *supervisor, const struct sett
     config_errors_fini(&none);
     if (settings_workers(then) != supervisor->daemon->worker_count)
         name_restart("workers", out);
-    if (strcmp(now->user, then->user) != 0)
+    if (strcmp(supervisor->started_user, then->user) != 0)
         name_restart("user", out);
-    if (strcmp(now->control, then->control) != 0)
+    if (strcmp(supervisor->started_control, then->control) != 0)
         name_restart("control", out);
+}
+
+// ---- what the rules are made of ----
+
+static const struct directive *next_of(const struct config *config, enum directive_id id, size_t *at) {
+    while (*at < config->directive_count)
+        if (config->directives[(*at)++].id == id)
+            return &config->directives[*at - 1];
+    return NULL;
+}
+
+static bool same_words(const struct config *a, const struct config *b, enum directive_id id) {
+    size_t at_a = 0, at_b = 0;
+    for (;;) {
+        const struct directive *one = next_of(a, id, &at_a), *other = next_of(b, id, &at_b);
+        if (!one || !other)
+            return one == other;
+        if (one->word_count != other->word_count)
+            return false;
+        for (unsigned i = 0; i < one->word_count; i++)
+            if (strcmp(one->words[i].text, other->words[i].text) != 0)
+                return false;
+    }
+}
+
+static void name_rules(const struct config *now, const struct config *then, FILE *out) {
+    bool same = same_words(now, then, DIRECTIVE_lan) && same_words(now, then, DIRECTIVE_listen) &&
+                now->on_failure == then->on_failure && now->spoof_client == then->spoof_client &&
+                now->rule_mark == then->rule_mark && now->rule_mask == then->rule_mask &&
+                now->rule_table == then->rule_table;
+    if (!same)
+        fputs("what the rules are made of changed: weir rules apply brings them up to date\n", out);
 }
 
 static void free_retired(struct supervisor *supervisor) {
@@ -105,6 +137,7 @@ bool supervisor_reload(struct supervisor *supervisor, FILE *out) {
     struct settings *next = settings_load(supervisor->file, &errors);
     if (next) {
         name_restarts(supervisor, next, out);
+        name_rules(supervisor->settings->config, next->config, out);
         put_in_force(supervisor, next);
         log_info("reload: %s is in force", next->config->file);
     } else {
@@ -235,6 +268,15 @@ static void signals_ready(struct watch *watch, int events) {
 
 // ---- life ----
 
+static void release(struct supervisor *supervisor) {
+    if (supervisor->signals >= 0)
+        close(supervisor->signals);
+    loop_free(supervisor->loop);
+    supervisor->loop = NULL;
+    free(supervisor->started_user);
+    free(supervisor->started_control);
+}
+
 int supervisor_init(struct supervisor *supervisor, struct daemon *daemon, struct settings *settings,
         const char *file, struct control *control) {
     sigset_t set;
@@ -243,13 +285,13 @@ int supervisor_init(struct supervisor *supervisor, struct daemon *daemon, struct
     supervisor->began_at_ms = clock_monotonic_ms();
     supervisor->watchdog_ms = notify_watchdog_ms();
     supervisor->loop = loop_new();
-    if (!supervisor->loop)
-        return -ENOMEM;
+    supervisor->started_user = strdup(settings->config->user);
+    supervisor->started_control = strdup(settings->config->control);
     supervisor->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    if (supervisor->signals < 0) {
-        int error = errno;
-        loop_free(supervisor->loop);
-        supervisor->loop = NULL;
+    int error = supervisor->signals < 0 ? errno : ENOMEM;
+    if (!supervisor->loop || !supervisor->started_user || !supervisor->started_control ||
+            supervisor->signals < 0) {
+        release(supervisor);
         return -error;
     }
     watch_init(&supervisor->signal_watch, supervisor->loop, signals_ready);
@@ -268,9 +310,8 @@ void supervisor_run(struct supervisor *supervisor) {
 void supervisor_fini(struct supervisor *supervisor) {
     watch_stop(&supervisor->signal_watch);
     deadline_set(&supervisor->tick, 0);
-    close(supervisor->signals);
     free_retired(supervisor);
     CHECK(!supervisor->retired); // the workers are gone
     settings_put(supervisor->settings);
-    loop_free(supervisor->loop);
+    release(supervisor);
 }

@@ -14,6 +14,7 @@ struct supervisor {
     struct settings *settings; // in force; a reference
     struct settings *retired;  // of each a reference, so that the last one goes here and never on a worker
     const char *file;          // what reload reads
+    char *started_user, *started_control; // what a reload cannot change
     struct loop *loop;
     int signals; // signalfd
     struct watch signal_watch;

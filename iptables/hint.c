@@ -19,6 +19,41 @@ static long sysctl_value(const char *path) {
     return value;
 }
 
+#define TCP_LISTEN 0x0a // a state of /proc/net/tcp
+
+static bool has_listener(const char *path, uint16_t port) {
+    char line[512];
+    FILE *file = fopen(path, "re");
+    bool found = false;
+    while (file && !found && fgets(line, sizeof line, file)) {
+        unsigned local, state;
+        if (sscanf(line, " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x", &local, &state) == 2)
+            found = local == port && state == TCP_LISTEN;
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
+unsigned hint_listener(FILE *out, const struct plan *plan) {
+    unsigned hints = 0;
+    for (enum family family = 0; family < FAMILY_COUNT; family++) {
+        uint16_t port = plan->target[family].port;
+        bool known = family == FAMILY_IPV6 && plan->target[FAMILY_IPV4].on &&
+                     plan->target[FAMILY_IPV4].port == port;
+        // A dual-stack socket stands among the IPv6 ones alone.
+        if (!plan->target[family].on || known || has_listener("/proc/net/tcp6", port) ||
+                (family == FAMILY_IPV4 && has_listener("/proc/net/tcp", port)))
+            continue;
+        fprintf(out,
+                "hint: nobody listens on TCP port %u: until weir runs, what the rules take from the LAN "
+                "fails\n",
+                port);
+        hints++;
+    }
+    return hints;
+}
+
 static unsigned hint_interfaces(FILE *out, const struct plan *plan) {
     unsigned hints = 0;
     for (unsigned i = 0; i < plan->interface_count; i++) {
@@ -125,6 +160,6 @@ static unsigned hint_marks(FILE *out, const struct plan *plan) {
 }
 
 unsigned hint_print(FILE *out, const struct plan *plan) {
-    return hint_interfaces(out, plan) + hint_forwarding(out, plan) + hint_firewall(out, plan) +
-           hint_marks(out, plan);
+    return hint_listener(out, plan) + hint_interfaces(out, plan) + hint_forwarding(out, plan) +
+           hint_firewall(out, plan) + hint_marks(out, plan);
 }

@@ -6,5 +6,8 @@
 
 #include <stdio.h>
 
-// A line each, "hint: ...". Returns how many.
+// The one that matters at once: nobody listens where the rules lead. Returns how many.
+unsigned hint_listener(FILE *out, const struct plan *plan);
+
+// All of them, a line each, "hint: ...". Returns how many.
 unsigned hint_print(FILE *out, const struct plan *plan);

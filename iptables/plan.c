@@ -186,7 +186,7 @@ static bool kernel_has_ipv6(void) {
 }
 
 int plan_make(const struct config *config, struct plan *plan, struct problem *problem) {
-    *plan = (struct plan){.pass_when_gone = config->on_failure == 0};
+    *plan = (struct plan){.pass_when_gone = config->on_failure == ON_FAILURE_OPEN};
     const char *mark = mark_problem(config);
     if (mark)
         return problem_say(problem, EINVAL, "%s: %s", config->file, mark);

@@ -1,5 +1,6 @@
 #include "admin/command.h"
 #include "iptables/guard.h"
+#include "iptables/hint.h"
 #include "iptables/lock.h"
 #include "iptables/nft.h"
 #include "iptables/plan.h"
@@ -22,6 +23,7 @@ struct options {
     bool has_backend;
     enum backend backend;
     unsigned confirm_seconds; // 0: none
+    bool on_stop;             // remove: as on_failure says
 };
 
 static int fail(const struct problem *problem) {
@@ -49,19 +51,29 @@ static int parse_confirm(const struct command_call *call, const char *text, stru
     return COMMAND_DONE;
 }
 
+// The options that take a value.
+static int parse_valued(
+        const struct command_call *call, const char *name, const char *value, struct options *options) {
+    bool backend = strcmp(name, "--backend") == 0, confirm = strcmp(name, "--confirm") == 0;
+    if (!backend && !confirm)
+        return command_usage_error(call, "\"%s\" is no option of it", name);
+    if (!value)
+        return command_usage_error(call, "%s needs a value behind it", name);
+    if (confirm && strcmp(call->argv[0], "apply") != 0)
+        return command_usage_error(call, "--confirm belongs to apply");
+    return backend ? parse_backend(call, value, options) : parse_confirm(call, value, options);
+}
+
 static int parse_options(const struct command_call *call, struct options *options) {
     int status = COMMAND_DONE;
-    for (int i = 1; i < call->argc && status == COMMAND_DONE; i += 2) {
-        const char *name = call->argv[i], *value = i + 1 < call->argc ? call->argv[i + 1] : NULL;
-        bool backend = strcmp(name, "--backend") == 0, confirm = strcmp(name, "--confirm") == 0;
-        if (!backend && !confirm)
-            status = command_usage_error(call, "\"%s\" is no option of it", name);
-        else if (!value)
-            status = command_usage_error(call, "%s needs a value behind it", name);
-        else if (confirm && strcmp(call->argv[0], "apply") != 0)
-            status = command_usage_error(call, "--confirm belongs to apply");
-        else
-            status = backend ? parse_backend(call, value, options) : parse_confirm(call, value, options);
+    for (int i = 1; i < call->argc && status == COMMAND_DONE; i++) {
+        const char *name = call->argv[i];
+        if (strcmp(name, "--on-stop") == 0 && strcmp(call->argv[0], "remove") == 0) {
+            options->on_stop = true;
+            continue;
+        }
+        status = parse_valued(call, name, i + 1 < call->argc ? call->argv[i + 1] : NULL, options);
+        i++;
     }
     return status;
 }
@@ -156,6 +168,7 @@ static int apply_locked(const struct plan *plan, const struct options *options, 
     if (!options->confirm_seconds && guard_confirm())
         puts("the earlier apply is confirmed");
     print_applied(plan, backend, same ? "already in force" : "applied");
+    hint_listener(stdout, plan);
 done:
     ruleset_fini(&live);
     return result;
@@ -176,21 +189,53 @@ static int apply(const struct command_call *call, const struct options *options)
     return guard.pid ? prompt_confirm(&guard, options->confirm_seconds) : COMMAND_DONE;
 }
 
-static int remove_rules(void) {
+// `on_failure closed` asks for the rules to outlive the daemon. A file that cannot be read asks for nothing.
+static bool must_stay(const struct command_call *call) {
+    struct config_errors errors = {0};
+    struct config *config = config_read(call->config_file, &errors);
+    bool closed = config && config->on_failure == ON_FAILURE_CLOSED;
+    config_errors_fini(&errors);
+    config_free(config);
+    return closed;
+}
+
+// Under the lock. Whether there were any goes to *had.
+static int remove_locked(bool *had, struct problem *problem) {
+    struct ruleset live, nothing;
+    int result = ruleset_capture(&live, problem);
+    *had = result == 0 && (ruleset_has(&live, BACKEND_NFT) || ruleset_has(&live, BACKEND_IPTABLES));
+    if (result == 0)
+        ruleset_fini(&live);
+    ruleset_make_empty(&nothing);
+    result = ruleset_install(&nothing, problem);
+    ruleset_fini(&nothing);
+    return result;
+}
+
+static int remove_rules(const struct command_call *call, const struct options *options) {
     struct problem problem;
-    struct ruleset nothing;
+    bool had = false;
+    if (options->on_stop && must_stay(call)) {
+        puts("on_failure closed: the rules stay and refuse what weir does not take; weir rules remove ends "
+             "that");
+        return COMMAND_DONE;
+    }
     if (demand_net_admin(&problem) < 0)
         return fail(&problem);
     int lock = lock_take(&problem);
     if (lock < 0)
         return fail(&problem);
-    ruleset_make_empty(&nothing);
-    int result = ruleset_install(&nothing, &problem);
-    ruleset_fini(&nothing);
+    int result = remove_locked(&had, &problem);
     if (result == 0)
         guard_confirm(); // else it would bring back what was before
     lock_drop(lock);
-    return result < 0 ? fail(&problem) : COMMAND_DONE;
+    if (result < 0)
+        return fail(&problem);
+    if (had)
+        puts("removed: new connections pass weir by");
+    else if (!options->on_stop)
+        puts("there were no rules of weir's");
+    return COMMAND_DONE;
 }
 
 static int confirm(void) {
@@ -247,7 +292,7 @@ int rules_command(const struct command_call *call) {
     if (strcmp(verb, "apply") == 0)
         return apply(call, &options);
     if (strcmp(verb, "remove") == 0)
-        return remove_rules();
+        return remove_rules(call, &options);
     if (strcmp(verb, "confirm") == 0)
         return confirm();
     if (strcmp(verb, "status") == 0)

@@ -79,10 +79,6 @@ static const struct {
         {"lan eth0 a-name-too-long-for-linux\n",
                 "t:1:10: \"a-name-too-long-for-linux\" cannot be an interface, write a name as ip link "
                 "shows it\n"},
-        {"access_log /a jsno\n", "t:1:15: \"jsno\" is no path from the root, write access_log [MASK] /PATH "
-                                 "[FORMAT], or - for standard output\n"},
-        {"access_log m /a jsno\n",
-                "t:1:17: no access log format is called \"jsno\", write common, combined, squid or json\n"},
         {"include other\n", "t:1:1: include works in files only, take it out\n"},
         {"cache_dir /var 1G\n",
                 "t:1:1: cache_dir is not supported by this version, take the line out; meanwhile: set "

@@ -166,7 +166,9 @@ static void bad_directives(void) {
         const char *text, *error;
     } rows[] = {
             {"access_log %s/no/such/log\n", "t:1:1: cannot write /tmp/weir-unit-"},
-            {"access_log log json\n", "t:1:12: "},
+            {"access_log /a jsno\n", "t:1:15: no access log format is called \"jsno\""},
+            {"access_log m /a jsno\n", "t:1:17: no access log format is called \"jsno\""},
+            {"access_log log json\n", "t:1:12: \"log\" is no path from the root"},
             {"access_log *.x /log xml\n", "t:1:21: "},
     };
     char errors[1024];
