@@ -196,26 +196,34 @@ int reload_command(const struct command_call *call) {
     return run_plain(call, "reload", RELOAD_MS, false);
 }
 
-// Before a daemon that will take no more: rules that led there would cut the LAN off, and `on_failure open`
-// means that traffic flows.
-static void let_traffic_pass(const struct command_call *call) {
-    char remove[] = "remove", on_stop[] = "--on-stop", *words[] = {remove, on_stop, NULL};
+static void run_rules(const struct command_call *call, char *verb, char *option) {
+    char *words[] = {verb, option, NULL};
     struct command_call rules = *call;
-    rules.argc = 2;
+    rules.argc = option ? 2 : 1;
     rules.argv = words;
     rules_command(&rules);
 }
 
-int drain_command(const struct command_call *call) {
+// Rules that lead to a daemon which takes no more would cut the LAN off, and `on_failure open` means that
+// traffic flows.
+static void let_traffic_pass(const struct command_call *call) {
+    char release[] = "release";
     if (call->argc == 0)
-        let_traffic_pass(call);
+        run_rules(call, release, NULL);
+}
+
+int drain_command(const struct command_call *call) {
+    let_traffic_pass(call);
     return run_plain(call, "drain", ANSWER_MS, false);
 }
 
 int stop_command(const struct command_call *call) {
-    if (call->argc == 0)
-        let_traffic_pass(call);
-    return run_plain(call, "stop", 0, true);
+    char remove[] = "remove", on_stop[] = "--on-stop";
+    let_traffic_pass(call);
+    int status = run_plain(call, "stop", 0, true);
+    if (status == COMMAND_DONE)
+        run_rules(call, remove, on_stop);
+    return status;
 }
 
 static bool has_control_bytes(const char *text) {

@@ -238,6 +238,51 @@ static int remove_rules(const struct command_call *call, const struct options *o
     return COMMAND_DONE;
 }
 
+// The rules in force but for the selection of new connections: those pass weir by, those that run go on.
+// (Taken away altogether, the rules would take the running ones along: tproxy needs its divert rule, and the
+// kernel translates no address any more once the last NAT chain is gone.)
+static int release_locked(
+        const struct command_call *call, const struct options *options, bool *had, struct problem *problem) {
+    struct plan plan;
+    struct ruleset live, target;
+    int result = ruleset_capture(&live, problem);
+    if (result < 0)
+        return result;
+    *had = ruleset_has(&live, BACKEND_NFT) || ruleset_has(&live, BACKEND_IPTABLES);
+    if (*had)
+        result = load_plan(call, &plan, problem);
+    if (*had && result == 0) {
+        plan.interface_count = 0;
+        ruleset_make(&target, &plan, choose(options, &live));
+        result = ruleset_install(&target, problem);
+        ruleset_fini(&target);
+    }
+    ruleset_fini(&live);
+    return result;
+}
+
+static int release(const struct command_call *call, const struct options *options) {
+    struct problem problem;
+    bool had = false;
+    if (must_stay(call)) {
+        puts("on_failure closed: the rules stay and refuse what weir does not take; weir rules remove ends "
+             "that");
+        return COMMAND_DONE;
+    }
+    if (demand_net_admin(&problem) < 0)
+        return fail(&problem);
+    int lock = lock_take(&problem);
+    if (lock < 0)
+        return fail(&problem);
+    int result = release_locked(call, options, &had, &problem);
+    lock_drop(lock);
+    if (result < 0)
+        return fail(&problem);
+    if (had)
+        puts("released: new connections pass weir by, running ones go on");
+    return COMMAND_DONE;
+}
+
 static int confirm(void) {
     struct problem problem;
     int lock = lock_take(&problem);
@@ -293,6 +338,8 @@ int rules_command(const struct command_call *call) {
         return apply(call, &options);
     if (strcmp(verb, "remove") == 0)
         return remove_rules(call, &options);
+    if (strcmp(verb, "release") == 0)
+        return release(call, &options);
     if (strcmp(verb, "confirm") == 0)
         return confirm();
     if (strcmp(verb, "status") == 0)

@@ -164,11 +164,26 @@ def test_rotation_reaches_the_log_of_who_began_before_a_reload(fresh):
 
 # Drain and stop
 
-def test_drain_finishes_what_runs_and_takes_nothing_new(fresh):
-    transfer = Transfer(fresh)
-    fresh.daemon.command("drain")
-    wait_for(lambda: is_refused(lambda: fresh.connect()), 2, "the refusal of new connections")
-    transfer.finish()
+@pytest.mark.parametrize("on_failure", ["open", "closed"])
+@pytest.mark.parametrize("backend", ["iptables", "nft"])
+@pytest.mark.parametrize("mode", ["redirect", "tproxy"])
+def test_drain_finishes_what_runs_and_takes_nothing_new(mode, backend, on_failure):
+    """Open: the LAN's new connections go to the origin itself. Closed: they fail."""
+    with Lab() as lab:
+        config = BASE.replace("redirect", mode) + f"on_failure {on_failure}\n"
+        way = Way(lab, lab.weir(config, backend=backend), 4)
+        transfer = Transfer(way)
+        way.daemon.command("drain")
+        if on_failure == "open":
+            answer = way.fetch("/static/10")
+            assert answer.complete and answer.get("Via") is None
+        else:
+            wait_for(lambda: is_refused(lambda: way.connect(timeout=0.5)), 2, "the refusal of new connections")
+        transfer.finish()
+        way.daemon.command("stop")
+        assert way.daemon.process.wait(3) == 0
+        rules = way.lab.gw.run("nft", "list", "ruleset").stdout
+        assert ("weir" in rules.lower()) == (on_failure == "closed")
 
 
 @pytest.mark.parametrize("how", ["command", "SIGTERM"])
@@ -179,7 +194,7 @@ def test_stop_waits_for_what_runs(fresh, how):
             stopping = pool.submit(fresh.daemon.command, "stop")
         else:
             stopping = pool.submit(fresh.daemon.process.terminate)
-        wait_for(lambda: is_refused(lambda: fresh.connect()), 2, "the refusal of new connections")
+        wait_for(lambda: how == "command" or is_refused(lambda: fresh.connect()), 2, "the refusal of new connections")
         transfer.finish()
         stopping.result(5)
     assert fresh.daemon.process.wait(3) == 0
