@@ -15,6 +15,7 @@ FLAGS.release := -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
 FLAGS.asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 FLAGS.tsan := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
 CFLAGS ?=
+Q := $(if $(V),,@)# V=1 shows whole commands
 COMPILE = $(CC) -std=gnu17 -D_GNU_SOURCE -DWEIR_VERSION='"$(VERSION)"' -I. -fPIE -pthread $(WARNINGS) \
 	$(FLAGS.$(BUILD)) $(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null) $(CFLAGS)
 LINK = $(CC) -pie -Wl,-z,relro,-z,now -pthread $(FLAGS.$(BUILD)) $(LDFLAGS)
@@ -31,10 +32,10 @@ FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
 .DELETE_ON_ERROR:
 
 all: packages-build
-	@$(MAKE) --no-print-directory $(OUT)/weir
+	@$(MAKE) --no-print-directory -j$$(nproc) $(OUT)/weir
 
 help:
-	@echo 'make            build (installs the packages it needs when root)'
+	@echo 'make            build (installs the packages it needs when root); V=1 shows the commands'
 	@echo 'make run        a LAN, a gateway and an origin in namespaces, with weir on the gateway; ONCE=1 leaves at the end'
 	@echo 'make test       unit and netns tests'
 	@echo 'make bench      beside Squid and nginx on one interception path (installs both)'
@@ -46,19 +47,22 @@ packages-build:
 
 $(OUT)/%.o: %.c
 	@mkdir -p $(@D)
-	$(COMPILE) -MMD -MP -c -o $@ $<
+	@echo "  CC   $<"
+	$(Q)$(COMPILE) -MMD -MP -c -o $@ $<
 
 $(OUT)/weir: $(OUT)/admin/main.o $(OBJECTS)
-	$(LINK) -o $@ $^ $(LIBS)
+	@echo "  LINK $@"
+	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
 $(OUT)/unit: $(UNIT_OBJECTS) $(OBJECTS)
-	$(LINK) -o $@ $^ $(LIBS) -lcunit
+	@echo "  LINK $@"
+	$(Q)$(LINK) -o $@ $^ $(LIBS) -lcunit
 
 -include $(patsubst %.o,%.d,$(OBJECTS) $(UNIT_OBJECTS) $(OUT)/admin/main.d)
 
 unit:
 	@tools/install-packages build test
-	@$(MAKE) --no-print-directory $(OUT)/unit
+	@$(MAKE) --no-print-directory -j$$(nproc) $(OUT)/unit
 	$(OUT)/unit
 
 NETNS_TESTS ?= tests/netns

@@ -3,6 +3,8 @@
 `lab` is the three namespaces with nothing running. `way` is the same with weir on the gateway and an HTTP origin,
 four times over: REDIRECT and TPROXY, IPv4 and IPv6. A test module adds to weir's configuration by CONFIG.
 """
+import shutil
+
 import pytest
 
 import lab as lab_module
@@ -14,6 +16,12 @@ WAYS = {"redirect": "iptables", "tproxy": "nft"}  # every backend with every mod
 
 def pytest_configure(config):
     lab_module.exit_on_signals()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_left(tmp_path_factory):
+    yield
+    shutil.rmtree(tmp_path_factory.getbasetemp(), ignore_errors=True)
 
 
 @pytest.fixture(scope="module")

@@ -145,6 +145,12 @@ def enter(descriptor):
         raise OSError(ctypes.get_errno(), "setns")
 
 
+def remove_locks(inode):
+    """What `weir rules` leaves in /run for a namespace that will not come again."""
+    for path in pathlib.Path("/run").glob(f"weir-rules-{inode}.*"):
+        path.unlink(missing_ok=True)
+
+
 class Lab:
     """The three namespaces, what runs in them, and a directory for it all. Use as a context manager."""
 
@@ -158,7 +164,7 @@ class Lab:
         Lab.standing.append(self)
         try:
             self.directory = pathlib.Path(tempfile.mkdtemp(prefix=f"{name}-"))
-            self.directory.chmod(0o777)
+            self.directory.chmod(0o1777)  # the daemon's user writes its logs here
             self.closers.callback(shutil.rmtree, self.directory, ignore_errors=True)
             self.lan, self.gw, self.wan = (self._namespace(f"{name}-{side}") for side in ("lan", "gw", "wan"))
             self._wire()
@@ -169,6 +175,7 @@ class Lab:
     def _namespace(self, name):
         namespace = Namespace(name)
         self.closers.callback(namespace.remove)
+        self.closers.callback(remove_locks, pathlib.Path(f"/run/netns/{name}").stat().st_ino)
         return namespace
 
     def _wire(self):

@@ -746,7 +746,21 @@ def test_status_hints(gateway, mode):
     assert "net.ipv4.ip_forward=1" in text and "ipv6.conf" not in text
     assert (f"TCP port {PORT}" if mode == "redirect" else "mark 0x57000000/0xff000000") in text
     assert "fwmark 0x1 lookup 100" in text
-    assert "hint" not in gateway.rules("status", check=False).stdout.replace("hint: the LAN interface ppp7", "")
+    assert f"nobody listens on TCP port {PORT}" in text
+    with gateway.lab.gw, socket.create_server(("", PORT)):
+        text = gateway.rules("status", check=False).stdout
+    assert "hint" not in text.replace("hint: the LAN interface ppp7", "")
+
+
+@pytest.mark.parametrize("on_failure", ["open", "closed"])
+def test_remove_on_stop_does_as_on_failure_says(gateway, backend, on_failure):
+    gateway.configure(f"listen {PORT} redirect\nlan lan\non_failure {on_failure}\n")
+    said = gateway.rules("apply", "--backend", backend).stdout
+    assert f"nobody listens on TCP port {PORT}" in said
+    gateway.rules("remove", "--on-stop")
+    assert gateway.rules("status", check=False).returncode == (0 if on_failure == "closed" else 1)
+    assert ("removed" in gateway.rules("remove").stdout) == (on_failure == "closed")
+    assert "no rules" in gateway.rules("remove").stdout
 
 
 def test_print_needs_no_privilege_and_is_what_apply_loads(gateway, backend, mode):
