@@ -168,7 +168,7 @@ def report(direct, rounds):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=int, default=4, help="of each load")
+    parser.add_argument("--seconds", type=int, default=2, help="of each load")
     parser.add_argument("--proxies", nargs="+", choices=list(KINDS), default=list(KINDS))
     parser.add_argument("--json", type=pathlib.Path, help="every figure of every round goes to this file, too")
     return parser.parse_args()
