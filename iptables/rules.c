@@ -199,9 +199,28 @@ static bool must_stay(const struct command_call *call) {
     return closed;
 }
 
-// Under the lock. Whether there were any goes to *had.
-static int remove_locked(bool *had, struct problem *problem) {
+// A change of the rules under the lock; whether there were any before goes to *had.
+typedef int locked_change(
+        const struct command_call *call, const struct options *options, bool *had, struct problem *problem);
+
+static int run_locked(
+        const struct command_call *call, const struct options *options, locked_change *locked, bool *had) {
+    struct problem problem;
+    *had = false;
+    if (demand_net_admin(&problem) < 0)
+        return fail(&problem);
+    int lock = lock_take(&problem);
+    int result = lock < 0 ? lock : locked(call, options, had, &problem);
+    if (lock >= 0)
+        lock_drop(lock);
+    return result < 0 ? fail(&problem) : COMMAND_DONE;
+}
+
+static int remove_locked(
+        const struct command_call *call, const struct options *options, bool *had, struct problem *problem) {
     struct ruleset live, nothing;
+    (void)call;
+    (void)options;
     int result = ruleset_capture(&live, problem);
     *had = result == 0 && (ruleset_has(&live, BACKEND_NFT) || ruleset_has(&live, BACKEND_IPTABLES));
     if (result == 0)
@@ -209,28 +228,18 @@ static int remove_locked(bool *had, struct problem *problem) {
     ruleset_make_empty(&nothing);
     result = ruleset_install(&nothing, problem);
     ruleset_fini(&nothing);
+    if (result == 0)
+        guard_confirm(); // else it would bring back what was before
     return result;
 }
 
 static int remove_rules(const struct command_call *call, const struct options *options) {
-    struct problem problem;
-    bool had = false;
-    if (options->on_stop && must_stay(call)) {
-        puts("on_failure closed: the rules stay and refuse what weir does not take; weir rules remove ends "
-             "that");
+    bool had;
+    if (options->on_stop && must_stay(call))
         return COMMAND_DONE;
-    }
-    if (demand_net_admin(&problem) < 0)
-        return fail(&problem);
-    int lock = lock_take(&problem);
-    if (lock < 0)
-        return fail(&problem);
-    int result = remove_locked(&had, &problem);
-    if (result == 0)
-        guard_confirm(); // else it would bring back what was before
-    lock_drop(lock);
-    if (result < 0)
-        return fail(&problem);
+    int status = run_locked(call, options, remove_locked, &had);
+    if (status != COMMAND_DONE)
+        return status;
     if (had)
         puts("removed: new connections pass weir by");
     else if (!options->on_stop)
@@ -262,25 +271,16 @@ static int release_locked(
 }
 
 static int release(const struct command_call *call, const struct options *options) {
-    struct problem problem;
-    bool had = false;
+    bool had;
     if (must_stay(call)) {
         puts("on_failure closed: the rules stay and refuse what weir does not take; weir rules remove ends "
              "that");
         return COMMAND_DONE;
     }
-    if (demand_net_admin(&problem) < 0)
-        return fail(&problem);
-    int lock = lock_take(&problem);
-    if (lock < 0)
-        return fail(&problem);
-    int result = release_locked(call, options, &had, &problem);
-    lock_drop(lock);
-    if (result < 0)
-        return fail(&problem);
-    if (had)
+    int status = run_locked(call, options, release_locked, &had);
+    if (status == COMMAND_DONE && had)
         puts("released: new connections pass weir by, running ones go on");
-    return COMMAND_DONE;
+    return status;
 }
 
 static int confirm(void) {
