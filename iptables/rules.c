@@ -252,21 +252,17 @@ static int remove_rules(const struct command_call *call, const struct options *o
 // kernel translates no address any more once the last NAT chain is gone.)
 static int release_locked(
         const struct command_call *call, const struct options *options, bool *had, struct problem *problem) {
-    struct plan plan;
-    struct ruleset live, target;
-    int result = ruleset_capture(&live, problem);
+    struct ruleset rules;
+    (void)call;
+    (void)options;
+    int result = ruleset_capture(&rules, problem);
     if (result < 0)
         return result;
-    *had = ruleset_has(&live, BACKEND_NFT) || ruleset_has(&live, BACKEND_IPTABLES);
+    *had = ruleset_has(&rules, BACKEND_NFT) || ruleset_has(&rules, BACKEND_IPTABLES);
+    ruleset_release(&rules);
     if (*had)
-        result = load_plan(call, &plan, problem);
-    if (*had && result == 0) {
-        plan.interface_count = 0;
-        ruleset_make(&target, &plan, choose(options, &live));
-        result = ruleset_install(&target, problem);
-        ruleset_fini(&target);
-    }
-    ruleset_fini(&live);
+        result = ruleset_install(&rules, problem);
+    ruleset_fini(&rules);
     return result;
 }
 

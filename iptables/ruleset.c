@@ -76,6 +76,29 @@ int ruleset_capture(struct ruleset *ruleset, struct problem *problem) {
     return result;
 }
 
+// Takes the lines out, in place, that begin with `start` behind their blanks.
+static void drop_lines(char *text, const char *start) {
+    char *out = text;
+    for (char *line = text, *next; *line; line = next) {
+        size_t length = strcspn(line, "\n");
+        next = line + length + (line[length] == '\n');
+        if (strncmp(line + strspn(line, " \t"), start, strlen(start)) == 0)
+            continue;
+        memmove(out, line, (size_t)(next - line));
+        out += next - line;
+    }
+    *out = '\0';
+}
+
+// The lines that iptables.tmpl and nft.tmpl have for each interface.
+void ruleset_release(struct ruleset *ruleset) {
+    if (ruleset->nft)
+        drop_lines(ruleset->nft, "iifname ");
+    for (enum family family = 0; family < FAMILY_COUNT; family++)
+        for (enum iptables_table table = 0; table < IPTABLES_TABLE_COUNT; table++)
+            drop_lines(ruleset->iptables[family].text[table], "-A WEIR_SELECT -i ");
+}
+
 bool ruleset_equal(const struct ruleset *a, const struct ruleset *b) {
     if (!a->nft != !b->nft || (a->nft && strcmp(a->nft, b->nft) != 0))
         return false;

@@ -29,6 +29,10 @@ void ruleset_fini(struct ruleset *ruleset);
 // Nothing at all is a ruleset too: the target of `remove`.
 void ruleset_make_empty(struct ruleset *ruleset);
 
+// Takes out of a captured ruleset what selects new connections, and nothing else: whatever mode and file it
+// came from, the connections that run keep their NAT chain or divert rule.
+void ruleset_release(struct ruleset *ruleset);
+
 // Rules alone, not the record of what was made for us.
 bool ruleset_equal(const struct ruleset *a, const struct ruleset *b);
 bool ruleset_has(const struct ruleset *ruleset, enum backend backend);

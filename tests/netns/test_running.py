@@ -186,6 +186,23 @@ def test_drain_finishes_what_runs_and_takes_nothing_new(mode, backend, on_failur
         assert ("weir" in rules.lower()) == (on_failure == "closed")
 
 
+@pytest.mark.parametrize("file", ["broken", "another mode"])
+@pytest.mark.parametrize("backend", ["iptables", "nft"])
+@pytest.mark.parametrize("mode", ["redirect", "tproxy"])
+def test_drain_goes_by_the_rules_in_force_not_by_the_file(mode, backend, file):
+    """What became of the file since the start is no reason to refuse the LAN, or to lose a transfer."""
+    with Lab() as lab:
+        config = BASE.replace("redirect", mode)
+        way = Way(lab, lab.weir(config, backend=backend), 4)
+        transfer = Transfer(way)
+        other = {"redirect": "tproxy", "tproxy": "redirect"}[mode]
+        way.daemon.write_config(f"{config}nonsense\n" if file == "broken" else config.replace(mode, other))
+        way.daemon.command("drain")
+        answer = way.fetch("/static/10")
+        assert answer.complete and answer.get("Via") is None
+        transfer.finish()
+
+
 @pytest.mark.parametrize("how", ["command", "SIGTERM"])
 def test_stop_waits_for_what_runs(fresh, how):
     transfer = Transfer(fresh)
