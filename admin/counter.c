@@ -1,16 +1,14 @@
 #include "admin/counter.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 
 struct counter_about {
     const char *name, *meaning;
-    bool is_gauge;
 };
 
 static const struct counter_about about[COUNTER_COUNT] = {
-#define COUNTER(name, meaning) [COUNTER_##name] = {#name, meaning, false},
-#define GAUGE(name, meaning) [COUNTER_##name] = {#name, meaning, true},
+#define COUNTER(name, meaning) [COUNTER_##name] = {#name, meaning},
+#define GAUGE(name, meaning) [COUNTER_##name] = {#name, meaning},
 #include "admin/counter.tbl"
 };
 
@@ -28,13 +26,4 @@ void counter_print_json(const struct counter_sums *sums, FILE *out) {
     for (int id = 0; id < COUNTER_COUNT; id++)
         fprintf(out, "%s\"%s\": %" PRIu64, id ? ", " : "{", about[id].name, sums->value[id]);
     fputs("}\n", out);
-}
-
-void counter_print_prometheus(const struct counter_sums *sums, FILE *out) {
-    for (int id = 0; id < COUNTER_COUNT; id++) {
-        const char *name = about[id].name, *end = about[id].is_gauge ? "" : "_total";
-        fprintf(out, "# HELP weir_%s%s %s\n", name, end, about[id].meaning);
-        fprintf(out, "# TYPE weir_%s%s %s\n", name, end, about[id].is_gauge ? "gauge" : "counter");
-        fprintf(out, "weir_%s%s %" PRIu64 "\n", name, end, sums->value[id]);
-    }
 }

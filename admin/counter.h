@@ -38,8 +38,6 @@ struct counter_sums {
 };
 void counter_sum(struct counter_sums *sums, const struct counter_row *row); // adds one; from any thread
 
-// For people: value, name, meaning. For programs: one JSON object of name: value. For Prometheus: the text
-// exposition format 0.0.4, weir_NAME_total and, for gauges, weir_NAME.
+// For people: value, name, meaning. For programs: one JSON object of name: value.
 void counter_print(const struct counter_sums *sums, FILE *out);
 void counter_print_json(const struct counter_sums *sums, FILE *out);
-void counter_print_prometheus(const struct counter_sums *sums, FILE *out);

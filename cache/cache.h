@@ -126,8 +126,7 @@ void cache_fill_finish(struct cache_fill *fill);
 void cache_fill_abandon(struct cache_fill *fill);
 // Readers attached now. 0: nobody waits for it.
 unsigned cache_fill_readers(struct cache_fill *fill);
-// How much has arrived, and whether it will be stored: for deciding whether to go on for nobody.
-uint64_t cache_fill_length(const struct cache_fill *fill);
+// Whether it will be stored: for deciding whether to go on for nobody.
 bool cache_fill_stores(const struct cache_fill *fill);
 
 // If-None-Match and If-Modified-Since for a LOOKUP_STALE fill, as whole field lines ("If-None-Match:

@@ -323,10 +323,6 @@ unsigned cache_fill_shed(struct cache_fill *fill) {
     return cut;
 }
 
-uint64_t cache_fill_length(const struct cache_fill *fill) {
-    return fill->object->length;
-}
-
 bool cache_fill_stores(const struct cache_fill *fill) {
     return !fill->object->streaming && !atomic_load_explicit(&fill->object->doomed, memory_order_relaxed);
 }

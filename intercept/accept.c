@@ -19,7 +19,8 @@
 
 static struct log_limit limit_log;
 
-void accept_pause(struct worker *worker) {
+// Stops listening for a moment: nothing more can be taken.
+static void pause_accepting(struct worker *worker) {
     worker->accept_paused = true;
     for (unsigned i = 0; i < worker->listener_count; i++)
         watch_stop(&worker->listeners[i].watch);
@@ -120,7 +121,7 @@ static bool is_full(struct worker *worker) {
         return false;
     if (evict_waiting(worker, NULL, EVICT_ROUND) == 0)
         worker_ask_for_room(worker);
-    accept_pause(worker);
+    pause_accepting(worker);
     return true;
 }
 
@@ -132,7 +133,7 @@ static void on_no_descriptor(struct worker *worker, int error) {
                               : "the system is out of memory");
     if (!upstream_evict(worker) && evict_waiting(worker, NULL, EVICT_ROUND) == 0)
         worker_ask_for_room(worker);
-    accept_pause(worker);
+    pause_accepting(worker);
 }
 
 void accept_ready(struct watch *watch, int events) {

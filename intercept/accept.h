@@ -4,7 +4,6 @@
 #include "intercept/worker.h"
 
 void accept_ready(struct watch *watch, int events); // a listener's watch
-void accept_pause(struct worker *worker);           // stops listening for a moment: nothing more can be taken
 void accept_resume(struct worker *worker);
 
 // A worker's room_letter (worker_ask_for_room).

@@ -69,7 +69,6 @@ static void tell_kind(struct fetch *fetch, enum fill_kind kind, const char *reas
     if (!request)
         return;
     request->fill_kind = kind;
-    request->fill_kind_known = true;
     if (request->lookup != LOOKUP_PASS && reason)
         request->lookup_reason = reason;
 }

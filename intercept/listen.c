@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEFAULT_PORT 3129
 #define BACKLOG 4096 // the kernel takes net.core.somaxconn when that is less
 
 static const char *const mode_names[] = {
@@ -140,11 +139,6 @@ bool listen_parse(const struct config *config, struct listen_set *set, struct co
             continue;
         if (!parse_point(&config->directives[i], &point, errors) || !add_point(set, &point, errors))
             good = false;
-    }
-    if (good && set->count == 0) {
-        set->points[0] = (struct listen_point){
-                .address.port = DEFAULT_PORT, .any_address = true, .mode = LISTEN_REDIRECT};
-        set->count = 1;
     }
     return good;
 }

@@ -17,7 +17,7 @@ struct listen_point {
     struct endpoint address; // any address: `::`, dual-stack, when the directive names none
     bool any_address;
     enum listen_mode mode;
-    const struct directive *directive; // for messages; NULL for the default `3129 redirect`
+    const struct directive *directive; // for messages
 };
 
 struct listen_set {
@@ -25,9 +25,9 @@ struct listen_set {
     struct listen_point points[LISTEN_MAXIMUM];
 };
 
-// Reads the directives (the default when there is none). False with errors added: a port out of range or
-// twice, an unknown mode, a redirect or any port on a loopback address (netfilter redirects to the
-// interface's own address, so it would never see a packet).
+// Reads the directives; the table's default is one of them when the file has none. False with errors added: a
+// port out of range or twice, an unknown mode, a redirect or any port on a loopback address (netfilter
+// redirects to the interface's own address, so it would never see a packet).
 bool listen_parse(const struct config *config, struct listen_set *set, struct config_errors *errors);
 bool listen_validate(const struct config *config, struct config_errors *errors);
 

@@ -71,7 +71,6 @@ struct request {
     size_t authority_length;
     enum lookup lookup;
     enum fill_kind fill_kind; // once the fetch has it
-    bool fill_kind_known;
     const char *lookup_reason;
     struct failure failure;
     int64_t began_at_ms; // monotonic
@@ -122,7 +121,6 @@ struct session {
     bool read_over;            // the client half-closed or closed
     bool want_read;            // for session_rearm
     bool want_write;           // the socket took less than there was
-    bool hosted;               // counted in the per-host table
     bool closing;              // no further request on this connection
     bool lingering;
     bool reset;  // end with RST: the client must see that something is missing

@@ -124,27 +124,14 @@ static bool set_via_name(struct settings *settings, struct config_errors *errors
 
 static void set_connect_ports(struct settings *settings) {
     const struct config *config = settings->config;
-    bool any = false;
     for (size_t i = 0; i < config->directive_count; i++) {
         const struct directive *directive = &config->directives[i];
         for (unsigned w = 0; directive->id == DIRECTIVE_connect_ports && w < directive->word_count; w++) {
             uint64_t port;
-            any = true;
             if (view_number(view_of(directive->words[w].text), &port) && port > 0 && port < 65536)
                 settings->connect_ports[port] = true;
         }
     }
-    if (!any)
-        settings->connect_ports[443] = true;
-}
-
-static void set_forward_default(struct settings *settings) {
-    struct authority authority;
-    const char *text = settings->config->forward_default;
-    struct endpoint *endpoint = &settings->forward_default_endpoint;
-    if (text && authority_parse(view_of(text), &authority) &&
-            address_parse(authority.host, &endpoint->address))
-        endpoint->port = authority.port ? authority.port : 80;
 }
 
 void settings_cache_limits(const struct settings *settings, struct cache_limits *limits) {
@@ -176,7 +163,6 @@ struct settings *settings_build(struct config *config, struct config_errors *err
     atomic_init(&settings->references, 1);
     set_limits(settings);
     set_connect_ports(settings);
-    set_forward_default(settings);
     bool good = set_via_name(settings, errors);
     good = listen_validate(config, errors) && good;
     settings->acl = acl_new(config, errors);

@@ -23,10 +23,9 @@ struct settings {
     struct config *config;
     struct acl *acl;
     struct access_log *access_log;
-    char via_name[64];                        // our pseudonym in Via
-    bool connect_ports[65536];                // which ports CONNECT may reach on a forward port
-    struct endpoint forward_default_endpoint; // unused unless forward_default is an address; port 0: none
-    unsigned client_connections;              // limits in force, after `0: from the descriptor limit`
+    char via_name[64];           // our pseudonym in Via
+    bool connect_ports[65536];   // which ports CONNECT may reach on a forward port
+    unsigned client_connections; // limits in force, after `0: from the descriptor limit`
     unsigned client_connections_per_host;
     unsigned upstream_connections;
     struct settings *next_retired; // the supervisor's: replaced, but still in use

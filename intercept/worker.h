@@ -33,7 +33,6 @@ struct worker {
     bool accept_paused;
     struct deadline accept_again;
     struct deadline tick;
-    int64_t tick_at_ms;
     struct task *tasks; // marked ones, in order
     struct task **tasks_end;
     unsigned round;

@@ -59,7 +59,6 @@ static void nobody_reads_a_stream(void) {
     CU_ASSERT_EQUAL(play.room_wakes, 1);
     CU_ASSERT_EQUAL(cache_fill_readers(play.fill), 0);
     CU_ASSERT_EQUAL(play_send(&play, 1 << 20), 1 << 20); // goes on, and is dropped
-    CU_ASSERT_EQUAL(cache_fill_length(play.fill), WINDOW + (1 << 20));
     CU_ASSERT_TRUE(stats_of(cache).stream_bytes < 2 * WINDOW);
     play_finish(&play);
     CU_ASSERT_EQUAL(stats_of(cache).stream_bytes, 0);
