@@ -8,7 +8,9 @@
 #pragma once
 
 #include "admin/address.h"
+#include "admin/clock.h"
 #include "admin/view.h"
+#include "cache/rules.h"
 #include "http/head.h"
 
 #include <stdbool.h>
@@ -55,14 +57,18 @@ struct cache_query {
     struct endpoint destination; // original destination: the scope
     struct view authority;       // normalised Host, http/target.h
     struct view path;            // path and query
-    int64_t now_s;               // wall clock
-    bool store_allowed;          // false: no_cache, a body in the request...: LOOKUP_PASS
+    struct moment now;
+    const struct cache_rules *rules; // of this URL; NULL: the standards alone
+    bool store_allowed;              // false: no_cache, a body in the request...: LOOKUP_PASS
+    bool is_offline;                 // nothing may be asked of the origin
 };
 
 enum lookup {
-    LOOKUP_HIT,   // reader attached to a whole object that may be used as it is
+    LOOKUP_HIT,   // reader attached to an object that may be used as it is. With *fill set it is past its
+                  // lifetime and may be used while it is refreshed [RFC 5861 §3]: the caller fetches through
+                  // it, and has no reader there
     LOOKUP_STALE, // what is stored must be confirmed first: reader attached to a new fill; the caller fetches
-                  // with cache_validators() through it, and a 304 makes it read what is stored
+                  // with cache_fill_fields() through it, and a 304 makes it read what is stored
     LOOKUP_JOIN,  // reader attached to a fill that still runs; while its head is not there, the head decides
                   // (cache_reader_head)
     LOOKUP_MISS,  // reader attached to a new fill; the caller fetches through `fill`
@@ -73,8 +79,8 @@ enum lookup {
 // Looks up, and attaches `reader`, which must be detached. `*fill` is set (owned by the caller, who ends it
 // with finish or abandon) for STALE, MISS and PASS, NULL else. `*reason` becomes a static word for the log:
 // "fresh", "expired", "absent", "no-store"... Never fails: without memory it says PASS... and without any
-// memory at all it aborts (CHECK). only-if-cached without a usable object: LOOKUP_PASS with reason
-// "only-if-cached" and *fill NULL: answer 504.
+// memory at all it aborts (CHECK). Nothing usable, and the origin may not be asked: LOOKUP_PASS with reason
+// "only-if-cached" or "offline" and *fill NULL: answer 504.
 enum lookup cache_lookup(struct cache *cache, const struct cache_query *query, struct cache_reader *reader,
         struct cache_fill **fill, const char **reason);
 
@@ -90,14 +96,19 @@ enum fill_kind {
                  // own, and the next requests for the URL are LOOKUP_PASS for a few seconds
     FILL_NOT_MODIFIED, // the response was a 304 that confirmed the stored object: every reader of the fill
                        // now reads that, with the head freshened; the caller ends the fill with finish
+    FILL_STALE, // the response tells of trouble, and what is stored may stand in for it [RFC 5861 §4]: every
+                // reader now reads that; the caller ends the fill with finish and drops the body
+    FILL_AGAIN, // a 304 or 206 that answers nothing the store has asked: nothing has changed. The caller
+                // sends the request again without cache_fill_fields(), and calls this again with the answer
 };
 
 struct cache_response {
     const struct http_head *head; // copied: hop-by-hop fields, Content-Length framing aside, are left out
     int64_t content_length;       // -1 when not known in advance
-    int64_t request_at_s; // wall clock when the request was sent and the head arrived [RFC 9111 §4.2.3]
-    int64_t response_at_s;
-    bool has_body; // false: HEAD, 204, 304...
+    struct moment request_at;     // when the request was sent and when the head arrived [RFC 9111 §4.2.3]
+    struct moment response_at;
+    const struct cache_rules *rules; // as in the query
+    bool has_body;                   // false: HEAD, 204, 304...
 };
 
 // Called once, with the final (not interim) response head. `*reason` becomes a static word for the log.
@@ -124,14 +135,18 @@ void cache_fill_finish(struct cache_fill *fill);
 // object it was to replace stays, as it does on an answer that tells of the origin's trouble (5xx). Consumes
 // the fill.
 void cache_fill_abandon(struct cache_fill *fill);
+// As abandon, but because the origin could not be reached or broke off: what is stored is read in its place
+// where the standards allow it to a disconnected cache [RFC 9111 §4.2.4]. True when it is.
+bool cache_fill_fail(struct cache_fill *fill);
 // Readers attached now. 0: nobody waits for it.
 unsigned cache_fill_readers(struct cache_fill *fill);
 // Whether it will be stored: for deciding whether to go on for nobody.
 bool cache_fill_stores(const struct cache_fill *fill);
 
-// If-None-Match and If-Modified-Since for a LOOKUP_STALE fill, as whole field lines ("If-None-Match:
-// ...\r\n"). Valid until the fill ends; empty when the object has no validator.
-struct view cache_validators(const struct cache_fill *fill);
+// What the store asks of the origin in place of the request's own conditions and range, as whole field lines:
+// all validators of all stored variants ("If-None-Match: ...\r\n"), or the range that is missing (Range,
+// If-Range). Valid until the fill ends; empty: the request goes out as the client sent it.
+struct view cache_fill_fields(const struct cache_fill *fill);
 
 // ---- the reader ----
 
@@ -144,13 +159,23 @@ enum read {
                // again or cache_stream
 };
 
+enum cache_source {   // where a reader's response comes from
+    SOURCE_ORIGIN,    // it arrives, or arrived, for this request
+    SOURCE_STORED,    // as it was stored
+    SOURCE_CONFIRMED, // stored, and the origin has just confirmed it
+    SOURCE_STALE,     // stored and past its lifetime, `reason` says why all the same
+};
+
 struct cache_head {
+    enum cache_source source;
+    const char *reason; // static: why this one ("fresh", "confirmed", "stale-if-error", ...)
+    int64_t lifetime_s; // freshness lifetime; minus age_s: what is left of it
     int status;
     int minor_version;            // of the origin
     const struct http_head *head; // end-to-end fields as they came, order and repeats kept; without
                                   // Content-Length, Transfer-Encoding and Age
     int64_t content_length;       // the whole body's, -1 when not known yet
-    int64_t age_s; // current age at the lookup's or confirmation's `now_s` [RFC 9111 §4.2.3]; -1: none to
+    int64_t age_s; // current age at the lookup's or confirmation's `now` [RFC 9111 §4.2.3]; -1: none to
                    // send (the response is delivered for the first time, stored or not, and came without Age)
     bool has_body;
 };
@@ -176,6 +201,10 @@ unsigned cache_purge_host(struct cache *cache, struct view authority);
 unsigned cache_purge_all(struct cache *cache);
 // An unsafe request to this URL succeeded [RFC 9111 §4.4]: what is stored under the query's key is dropped.
 void cache_invalidate(struct cache *cache, const struct cache_query *query);
+// A HEAD was answered by the origin [RFC 9111 §4.3.5]: freshens what is stored, or makes it stale when it
+// differs.
+void cache_update_by_head(
+        struct cache *cache, const struct cache_query *query, const struct cache_response *response);
 
 struct cache_stats {
     uint64_t objects;

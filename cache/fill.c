@@ -67,7 +67,7 @@ void fill_write_validators(struct cache_fill *fill) {
     fill->validators_length = used;
 }
 
-struct view cache_validators(const struct cache_fill *fill) {
+struct view cache_fill_fields(const struct cache_fill *fill) {
     return (struct view){fill->validators ? fill->validators : "", fill->validators_length};
 }
 

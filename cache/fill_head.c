@@ -21,8 +21,8 @@ static void read_arrival(struct arrival *arrival, const struct cache_response *r
     arrival->response = response;
     arrival->vary = arrival->selectors = (struct view){"", 0};
     cache_control_parse(response->head, &arrival->control);
-    freshness_of(&arrival->freshness, response->head, &arrival->control, response->request_at_s,
-            response->response_at_s);
+    freshness_of(&arrival->freshness, response->head, &arrival->control, response->request_at,
+            response->response_at);
     if (!request)
         return;
     bool vary_is_known = vary_names(response->head, arrival->vary_text, &arrival->vary) &&
@@ -190,7 +190,7 @@ enum fill_kind cache_fill_head(
     struct cache_object *object = fill->object;
     CHECK(object_phase(object) == PHASE_PENDING && !object->head);
     fill->content_length = response->has_body ? response->content_length : 0;
-    fill->now_s = response->response_at_s;
+    fill->now_s = response->response_at.steady_s;
     if (fill->base && response->head->status == 304)
         return confirm(fill, response, reason);
     struct arrival arrival;

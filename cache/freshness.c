@@ -70,15 +70,15 @@ static int64_t lifetime_of(const struct http_head *head, const struct cache_cont
 }
 
 void freshness_of(struct freshness *freshness, const struct http_head *response,
-        const struct cache_control *control, int64_t request_at_s, int64_t response_at_s) {
-    *freshness = (struct freshness){.response_at_s = response_at_s};
-    int64_t date_s = date_field(response, FIELD_DATE, response_at_s);
+        const struct cache_control *control, struct moment request_at, struct moment response_at) {
+    *freshness = (struct freshness){.response_at = response_at};
+    int64_t date_s = date_field(response, FIELD_DATE, response_at.wall_s);
     freshness->has_date = date_s >= 0;
-    freshness->date_s = freshness->has_date ? date_s : response_at_s;
+    freshness->date_s = freshness->has_date ? date_s : response_at.wall_s;
     freshness->lifetime_s = lifetime_of(response, control, freshness->date_s, &freshness->is_explicit);
-    int64_t apparent = at_least_zero(response_at_s - freshness->date_s);
-    int64_t corrected =
-            age_field(response, &freshness->has_age) + at_least_zero(response_at_s - request_at_s);
+    int64_t apparent = at_least_zero(response_at.wall_s - freshness->date_s);
+    int64_t corrected = age_field(response, &freshness->has_age) +
+                        at_least_zero(response_at.steady_s - request_at.steady_s);
     freshness->initial_age_s = apparent > corrected ? apparent : corrected;
     freshness->no_cache = control->no_cache || control->no_cache_fields;
     if (!control->present && http_field_has_token(response, FIELD_PRAGMA, VIEW("no-cache")))
@@ -87,8 +87,8 @@ void freshness_of(struct freshness *freshness, const struct http_head *response,
             control->must_revalidate || control->proxy_revalidate || control->s_maxage != DELTA_NONE;
 }
 
-int64_t freshness_age(const struct freshness *freshness, int64_t now_s) {
-    return freshness->initial_age_s + at_least_zero(now_s - freshness->response_at_s);
+int64_t freshness_age(const struct freshness *freshness, struct moment now) {
+    return freshness->initial_age_s + at_least_zero(now.steady_s - freshness->response_at.steady_s);
 }
 
 // max-stale [§5.2.1.2]: how long past its lifetime the request would take it.
@@ -99,9 +99,9 @@ static bool stale_allowed(
     return request->max_stale_any || (request->max_stale >= 0 && overdue_s <= request->max_stale);
 }
 
-bool freshness_usable(const struct freshness *freshness, const struct cache_control *request, int64_t now_s,
-        const char **reason) {
-    int64_t age = freshness_age(freshness, now_s), left = freshness->lifetime_s - age;
+bool freshness_usable(const struct freshness *freshness, const struct cache_control *request,
+        struct moment now, const char **reason) {
+    int64_t age = freshness_age(freshness, now), left = freshness->lifetime_s - age;
     if (freshness->no_cache)
         return *reason = "no-cache", false;
     if (request->no_cache)

@@ -28,7 +28,7 @@ static struct cache_object *find_stored(const struct search *search, const struc
 
 static bool is_usable(struct search *search, const struct cache_object *object) {
     return freshness_usable(
-            &object->head->freshness, &search->request.control, search->query->now_s, &search->reason);
+            &object->head->freshness, &search->request.control, search->query->now, &search->reason);
 }
 
 // One whose head is there and that may be read from its beginning.
@@ -74,7 +74,8 @@ static enum lookup decide_fetch(struct search *search, struct entry *entry, stru
         return say(search, LOOKUP_PASS, "head");
     if (request->has_range)
         return say(search, LOOKUP_PASS, "range");
-    enum marker marker = entry ? index_marker(search->shard, entry, search->query->now_s) : MARKER_NONE;
+    enum marker marker =
+            entry ? index_marker(search->shard, entry, search->query->now.steady_s) : MARKER_NONE;
     if (marker == MARKER_PASS)
         return say(search, LOOKUP_PASS, "marked");
     struct cache_object *base = stale && policy_has_validator(&stale->head->http) ? stale : NULL;

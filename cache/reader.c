@@ -28,9 +28,7 @@ static bool is_for(const struct stored_head *head, const struct cache_query *que
     if (!policy_read_request(query->head, query->store_allowed, &request, &reason))
         return false;
     request.control.no_cache = false;
-    int64_t now_s =
-            query->now_s > head->freshness.response_at_s ? query->now_s : head->freshness.response_at_s;
-    return freshness_usable(&head->freshness, &request.control, now_s, &reason);
+    return freshness_usable(&head->freshness, &request.control, query->now, &reason);
 }
 
 static enum reader_role decide(struct cache_object *object, enum reader_role role, bool is_refused,
@@ -72,7 +70,7 @@ static void fill_out(const struct cache_reader *reader, const struct cache_query
             .minor_version = head->http.minor_version,
             .head = &head->http,
             .content_length = content_length(reader->object),
-            .age_s = is_without_age ? -1 : freshness_age(&head->freshness, query->now_s),
+            .age_s = is_without_age ? -1 : freshness_age(&head->freshness, query->now),
             .has_body = head->has_body};
 }
 

@@ -134,7 +134,7 @@ static bool is_same_variant(const struct stored_head *a, const struct stored_hea
 static bool is_outdated(const struct entry *entry, const struct stored_head *head) {
     for (struct cache_object *stored = entry->stored; stored; stored = stored->sibling)
         if (is_same_variant(stored->head, head) &&
-                stored->head->freshness.response_at_s > head->freshness.response_at_s)
+                stored->head->freshness.response_at.steady_s > head->freshness.response_at.steady_s)
             return true;
     return false;
 }

@@ -35,7 +35,7 @@ struct cache_fill {
     uint64_t reserved;      // counted in the budget for content to come
     uint64_t content_cost;  // of the blocks so far
     size_t told;            // what is left of the room last told
-    int64_t now_s;          // of the lookup, then of the head
+    int64_t now_s;          // steady: of the lookup, then of the head
     // by the object's lock
     bool waiting;
     void (*wake)(void *owner);

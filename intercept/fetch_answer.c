@@ -97,8 +97,8 @@ static enum run take_final(struct fetch *fetch, const struct http_head *head) {
     struct cache_response response = {
             .head = head,
             .content_length = length,
-            .request_at_s = fetch->request_at_s,
-            .response_at_s = loop_wall_ms(fetch->worker->loop) / 1000,
+            .request_at = fetch->request_at,
+            .response_at = worker_now(fetch->worker),
             .has_body = framing.kind != FRAMING_NONE,
     };
     const char *reason = NULL;

@@ -61,7 +61,7 @@ static void begin_head(struct fetch *fetch) {
     fetch->step = FETCH_HEAD;
     fetch->head_sent = 0;
     fetch->seen = 0;
-    fetch->request_at_s = loop_wall_ms(fetch->worker->loop) / 1000;
+    fetch->request_at = worker_now(fetch->worker);
     fetch->upstream->requests++;
     fetch_set_deadline(fetch, TIMEOUT_first_byte);
 }

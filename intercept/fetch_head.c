@@ -95,7 +95,7 @@ static struct view target_for_origin(const struct request *request) {
 
 char *fetch_head_compose(struct session *session, const struct cache_fill *fill, size_t *length) {
     struct request *request = session->request;
-    struct view validators = request->lookup == LOOKUP_STALE ? cache_validators(fill) : VIEW("");
+    struct view validators = request->lookup == LOOKUP_STALE ? cache_fill_fields(fill) : VIEW("");
     size_t size = bytes_of(&request->head) + request->authority_length + validators.length + OWN_BYTES;
     char *data = malloc(size);
     if (!data)

@@ -44,7 +44,7 @@ struct fetch {
     char *head;
     size_t head_length, head_sent;
     struct buffer out; // request body, framed
-    int64_t request_at_s;
+    struct moment request_at;
     // the response
     unsigned interims;
     size_t seen;

@@ -162,7 +162,7 @@ void request_query(struct session *session, struct cache_query *query) {
             .destination = session->destination,
             .authority = {request->authority, request->authority_length},
             .path = request->target.path,
-            .now_s = loop_wall_ms(session->worker->loop) / 1000,
+            .now = worker_now(session->worker),
             .store_allowed = request->framing.kind == FRAMING_NONE && !request->wants_upgrade &&
                              !acl_no_cache(session->settings->acl, &acl),
     };

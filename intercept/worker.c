@@ -131,6 +131,10 @@ bool worker_drain_is_over(const struct worker *worker) {
     return worker->draining && loop_now_ms(worker->loop) >= worker->drain_until_ms;
 }
 
+struct moment worker_now(struct worker *worker) {
+    return moment_of_ms(loop_wall_ms(worker->loop), loop_now_ms(worker->loop));
+}
+
 bool worker_idle(const struct worker *worker) {
     return atomic_load(&worker->idle);
 }

@@ -65,6 +65,7 @@ void worker_reload(struct worker *worker, struct settings *settings);
 // close; at `until_ms` (monotonic) what still runs is cut. worker_idle turns true when nothing is left.
 void worker_drain(struct worker *worker, int64_t until_ms);
 bool worker_idle(const struct worker *worker);
+struct moment worker_now(struct worker *worker);        // as of this round; its own thread
 bool worker_drain_is_over(const struct worker *worker); // its own thread: what still runs is to be cut
 // Places and descriptors are shared by all workers, connections are not: asks the others to let go of one
 // that is not in use, or of some that only wait. Its own thread; they do so a moment later.

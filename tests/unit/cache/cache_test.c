@@ -268,7 +268,7 @@ static void conditional_miss(void) {
     struct play conditional, plain;
     play_begin(&conditional, cache, "GET", "/a", HOST "If-None-Match: \"x\"\n", NOW);
     CU_ASSERT_EQUAL(conditional.lookup, LOOKUP_MISS);
-    CU_ASSERT_EQUAL(cache_validators(conditional.fill).length, 0);
+    CU_ASSERT_EQUAL(cache_fill_fields(conditional.fill).length, 0);
     CU_ASSERT_EQUAL(play_get(&plain, cache, "/a", NOW), LOOKUP_MISS);
     CU_ASSERT_EQUAL(play_answer(&conditional, 304, "ETag: \"x\"\n", -1), FILL_STREAM);
     CU_ASSERT_EQUAL(play_head(&conditional), READ_READY);

@@ -46,7 +46,7 @@ __attribute__((unused)) static enum lookup play_begin(struct play *play, struct 
             .destination = {.address = {{[10] = 0xff, [11] = 0xff, 192, 0, 2, 1}}, .port = 80},
             .authority = VIEW("host"),
             .path = view_of(path),
-            .now_s = now_s,
+            .now = {now_s, now_s},
             .store_allowed = true};
     return play->lookup = cache_lookup(cache, &play->query, &play->reader, &play->fill, &play->reason);
 }
@@ -62,8 +62,8 @@ __attribute__((unused)) static enum fill_kind play_answer(
     struct text_head text;
     struct cache_response response = {.head = text_response(&text, status, fields),
             .content_length = content_length,
-            .request_at_s = play->query.now_s,
-            .response_at_s = play->query.now_s,
+            .request_at = play->query.now,
+            .response_at = play->query.now,
             .has_body = status != 304 && status != 204};
     enum fill_kind kind = cache_fill_head(play->fill, &response, &play->reason);
     memset(&text, 0xee, sizeof text);

@@ -11,15 +11,15 @@ static struct policy_verdict judge(
     struct text_head request, response;
     struct cache_response arrival = {.head = text_response(&response, status, fields),
             .content_length = content_length,
-            .request_at_s = NOW,
-            .response_at_s = NOW,
+            .request_at = {NOW, NOW},
+            .response_at = {NOW, NOW},
             .has_body = has_body};
     struct cache_control control;
     struct freshness freshness;
     char names[VARY_NAMES_BYTES];
     struct view vary;
     cache_control_parse(arrival.head, &control);
-    freshness_of(&freshness, arrival.head, &control, NOW, NOW);
+    freshness_of(&freshness, arrival.head, &control, (struct moment){NOW, NOW}, (struct moment){NOW, NOW});
     struct policy_limits limits = {10, 1000};
     return policy_storable(text_request(&request, "GET", request_fields), &arrival, &control, &freshness,
             vary_names(arrival.head, names, &vary), &limits);

@@ -40,12 +40,12 @@ static void expect_body(struct play *play, uint64_t bytes) {
 
 static void validators(void) {
     begin(FRESH "ETag: W/\"x\"\n" MODIFIED, 100);
-    CU_ASSERT_TRUE(view_equal(cache_validators(stale.fill),
+    CU_ASSERT_TRUE(view_equal(cache_fill_fields(stale.fill),
             VIEW("If-None-Match: W/\"x\"\r\nIf-Modified-Since: Sun, 06 Nov 1994 08:00:00 GMT\r\n")));
     end();
     begin(FRESH MODIFIED, 100);
     CU_ASSERT_TRUE(view_equal(
-            cache_validators(stale.fill), VIEW("If-Modified-Since: Sun, 06 Nov 1994 08:00:00 GMT\r\n")));
+            cache_fill_fields(stale.fill), VIEW("If-Modified-Since: Sun, 06 Nov 1994 08:00:00 GMT\r\n")));
     end();
 }
 

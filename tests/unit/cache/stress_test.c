@@ -85,7 +85,7 @@ static void send_head(struct actor *actor) {
     struct text_head text;
     struct http_error error;
     char fields[256], first[] = "HTTP/1.1 200 OK";
-    bool not_modified = cache_validators(actor->fill).length > 0 && dice(actor, 2);
+    bool not_modified = cache_fill_fields(actor->fill).length > 0 && dice(actor, 2);
     actor->seed = atomic_fetch_add(&version, 1);
     actor->length = dice(actor, 4) ? dice(actor, 20000) : dice(actor, BODY_MAXIMUM);
     actor->is_announced = dice(actor, 2);
@@ -103,8 +103,8 @@ static void send_head(struct actor *actor) {
         abort();
     struct cache_response response = {.head = &text.head,
             .content_length = actor->is_announced ? (int64_t)actor->length : -1,
-            .request_at_s = actor->query.now_s,
-            .response_at_s = actor->query.now_s,
+            .request_at = actor->query.now,
+            .response_at = actor->query.now,
             .has_body = !not_modified};
     const char *reason;
     actor->sent_head = true;
@@ -237,7 +237,7 @@ static void ask(struct actor *actor, unsigned round) {
             .destination.port = 80,
             .authority = VIEW("h"),
             .path = {path, (size_t)length},
-            .now_s = 784111777 + round / 100,
+            .now = {784111777 + round / 100, 784111777 + round / 100},
             .store_allowed = true};
     actor->has_head = actor->sent_head = false;
     actor->sent = actor->received = actor->length = 0;

@@ -1,0 +1,52 @@
+// What the gateway's settings say about storing and using a URL's responses, beside the standards. Built by
+// intercept/store_rules.c, read by the policy of this folder; all of it stays as it is while a query or a
+// response points to it.
+#pragma once
+
+#include "admin/view.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum refresh_option {
+#define REFRESH_OPTION(member, word, meaning) REFRESH_OPTION_##member,
+#include "cache/refresh_option.tbl"
+    REFRESH_OPTION_COUNT // also: none
+};
+
+// One refresh_pattern line. Its MIN, PERCENT and MAX stand in for the heuristic lifetime [RFC 9111 §4.2.2]
+// where a response says nothing explicit: stale when older than MAX; else fresh while younger than PERCENT of
+// Last-Modified's age at its arrival; else while not older than MIN.
+struct refresh_rule {
+    int64_t min_s;
+    int64_t max_s;
+    unsigned percent;
+    int64_t max_stale_s; // how long after expiry it may stand in for an origin that fails; -1: not said
+    bool options[REFRESH_OPTION_COUNT];
+    // Smart Cache's, -1: not said
+    int64_t reload_s;   // a reload of something younger is answered from the store
+    int64_t expire_s;   // the least lifetime of what carries an explicit one
+    int64_t redirect_s; // the lifetime of redirects without an explicit one
+};
+
+enum store_cookies {        // of responses with Set-Cookie [RFC 9111 §7.3]
+    STORE_COOKIES_EXPLICIT, // stored when public, s-maxage or max-age says so
+    STORE_COOKIES_SHARED,   // only when public or s-maxage does
+    STORE_COOKIES_OFF,
+};
+
+// Which responses the admin wants stored, the standards permitting. The first that matches decides; none:
+// stored.
+struct response_rule {
+    struct view type; // "image/png", "image/" for all of them, "": any; lower case
+    int status;       // 0: any
+    bool is_stored;
+};
+
+struct cache_rules {
+    const struct refresh_rule *refresh; // NULL: no line matches this URL
+    const struct response_rule *responses;
+    size_t response_count;
+    enum store_cookies cookies;
+};
