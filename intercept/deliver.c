@@ -1,6 +1,7 @@
 // step deliver: writes the response to the client.
 #include "admin/check.h"
 #include "http/compose.h"
+#include "http/condition.h"
 #include "http/date.h"
 #include "http/range.h"
 #include "intercept/fetch.h"
