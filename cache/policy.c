@@ -106,12 +106,19 @@ static bool cookie_allowed(const struct judged *judged) {
     return false;
 }
 
-// Whether its status makes it the answer to this request alone: to its range or its condition.
+// Whether it is the answer to this request alone: to its range or its condition.
 static bool is_partial(const struct judged *judged) {
-    int status = judged->head->status;
-    return (status == 206 && !judged->is_partial) || (status == 416 && has(judged->request, FIELD_RANGE)) ||
-           (status == 412 && (has(judged->request, FIELD_IF_NONE_MATCH) ||
-                                     has(judged->request, FIELD_IF_MODIFIED_SINCE)));
+    const struct http_head *request = judged->request;
+    switch (judged->head->status) {
+    case 206:
+        return !judged->is_partial;
+    case 412:
+        return has(request, FIELD_IF_NONE_MATCH) || has(request, FIELD_IF_MODIFIED_SINCE);
+    case 416:
+        return has(request, FIELD_RANGE);
+    default: // Content-Range means nothing [RFC 9110 §14.4], but beside a Range it is suspicious
+        return has(judged->head, FIELD_CONTENT_RANGE) && has(request, FIELD_RANGE);
+    }
 }
 
 static bool is_wanted(const struct judged *judged) {
