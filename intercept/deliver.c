@@ -22,7 +22,8 @@
 enum answer { ANSWER_WHOLE, ANSWER_NOT_MODIFIED, ANSWER_FAILED, ANSWER_RANGE, ANSWER_UNSATISFIABLE };
 
 static bool is_from_store(const struct request *request) {
-    return request->lookup == LOOKUP_HIT || request->lookup == LOOKUP_JOIN || request->lookup == LOOKUP_STALE;
+    return request->lookup == LOOKUP_HIT || request->lookup == LOOKUP_JOIN || request->is_asked_by_store ||
+           request->stored.source != SOURCE_ORIGIN;
 }
 
 static enum answer choose_range(struct session *session, uint64_t *first, uint64_t *last) {
@@ -105,6 +106,11 @@ static const char *cache_status(const struct request *request) {
 
 static void set_result(struct request *request) {
     request->reason = request->lookup_reason;
+    if (request->stored.source == SOURCE_STALE) {
+        request->result = RESULT_HIT;
+        request->reason = request->stored.reason;
+        return;
+    }
     switch (request->lookup) {
     case LOOKUP_HIT:
         request->result = RESULT_HIT;

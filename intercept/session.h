@@ -72,6 +72,8 @@ struct request {
     enum lookup lookup;
     enum fill_kind fill_kind; // once the fetch has it
     const char *lookup_reason;
+    unsigned vain_lookups;  // joined, and what came was not for this request
+    bool is_asked_by_store; // the origin was asked with the store's own conditions, not with the client's
     struct failure failure;
     int64_t began_at_ms; // monotonic
     int64_t began_wall_ms;
