@@ -168,10 +168,11 @@ static bool is_told(const struct cache_object *object) {
     return false;
 }
 
-bool fill_stand_in(struct cache_fill *fill, enum trouble trouble, struct moment now) {
+bool fill_stand_in(struct cache_fill *fill, enum freshness_trouble trouble, struct moment now) {
     struct cache_object *object = fill->object, *selected = fill->selected;
+    const char *reason;
     if (!selected || atomic_load_explicit(&selected->contradicted, memory_order_relaxed) ||
-            !stale_on_trouble(selected->head, &fill->asked, now, trouble))
+            !freshness_on_error(&selected->head->freshness, &fill->asked, fill->rule, now, trouble, &reason))
         return false;
     pthread_mutex_lock(&object->lock);
     bool is_too_late = is_told(object);
@@ -179,7 +180,7 @@ bool fill_stand_in(struct cache_fill *fill, enum trouble trouble, struct moment 
         object->successor = object_get(selected);
         object->stands_in = true;
         object->trouble = trouble;
-        object->reason = trouble == TROUBLE_ANSWER ? "stale-if-error" : "disconnected";
+        object->reason = reason;
         atomic_store_explicit(&object->phase, PHASE_PASSED_ON, memory_order_release);
         object_wake_readers(object);
     }
@@ -345,7 +346,7 @@ void cache_fill_append(struct cache_fill *fill, const void *data, size_t length)
         object->last = chain.last;
     }
     object->length += length;
-    object_wake_readers(object);
+    object_wake_reached(object);
     pthread_mutex_unlock(&object->lock);
 }
 
@@ -410,7 +411,7 @@ void cache_fill_abandon(struct cache_fill *fill) {
 
 bool cache_fill_fail(struct cache_fill *fill) {
     bool stands_in = object_phase(fill->object) == PHASE_PASSED_ON ||
-                     fill_stand_in(fill, TROUBLE_DISCONNECTED, fill->now);
+                     fill_stand_in(fill, FRESHNESS_DISCONNECTED, fill->now);
     cache_fill_abandon(fill);
     return stands_in;
 }

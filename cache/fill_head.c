@@ -3,7 +3,7 @@
 #include "cache/store.h"
 #include "cache/update.h"
 #include "cache/vary.h"
-#include "http/range.h"
+#include "http/condition.h"
 #include "http/reference.h"
 
 #include <stdlib.h>
@@ -44,6 +44,7 @@ static struct stored_head *head_of(const struct arrival *arrival, bool is_stored
     struct stored_head_source source = {.head = response->head, .date_s = -1};
     if (is_stored) {
         bool needs_date = !http_field_find(response->head, FIELD_DATE, 0);
+        source.control = &arrival->control;
         source.date_s = needs_date ? arrival->freshness.date_s : -1;
         source.vary = arrival->vary;
         source.selectors = arrival->selectors;
@@ -379,8 +380,10 @@ enum fill_kind cache_fill_head(
     fill->now = response->response_at;
     if (fill->base_count && status == 304)
         return confirm(fill, response, reason);
-    if (status >= 500 && fill_stand_in(fill, TROUBLE_ANSWER, fill->now))
+    if (freshness_status_is_error(status) && fill_stand_in(fill, FRESHNESS_ERROR, fill->now)) {
+        store_note(response->fired, object->reason);
         return *reason = object->reason, FILL_STALE;
+    }
     struct arrival arrival = {.verdict = {false, false, fill->pass_reason}};
     struct policy_limits limits = store_limits(fill->cache);
     read_arrival(&arrival, response, fill->request ? &fill->request->http : NULL, &limits);

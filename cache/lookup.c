@@ -41,16 +41,16 @@ static struct cache_object *find_stored(const struct search *search, const struc
     return found;
 }
 
-static bool is_usable(struct search *search, const struct cache_object *object) {
+static enum use use_of(struct search *search, const struct cache_object *object) {
+    const struct cache_query *query = search->query;
     if (atomic_load_explicit(&object->contradicted, memory_order_relaxed))
-        return search->reason = "contradicted", false;
-    return freshness_usable(
-            &object->head->freshness, &search->request.control, search->query->now, &search->reason);
+        return search->reason = "contradicted", USE_NOT;
+    return freshness_use(&object->head->freshness, &search->request.control, store_rule(query->rules),
+            query->now, &search->reason);
 }
 
-static bool may_be_refreshed(const struct search *search, const struct cache_object *object) {
-    return !atomic_load_explicit(&object->contradicted, memory_order_relaxed) &&
-           stale_while_refreshing(object->head, &search->request.control, search->query->now);
+static bool is_usable(enum use use) {
+    return use == USE_FRESH || use == USE_STALE;
 }
 
 // A range needs the whole; one is stored an instant before it is whole.
@@ -62,7 +62,7 @@ static bool is_readable(const struct search *search, struct cache_object *object
 static struct cache_object *find_arriving(struct search *search, const struct entry *entry) {
     for (struct cache_object *object = entry->arriving; object; object = object->sibling)
         if (object_phase(object) == PHASE_ARRIVING && is_matching(search, object) &&
-                is_usable(search, object))
+                is_usable(use_of(search, object)))
             return object;
     return NULL;
 }
@@ -174,14 +174,16 @@ static enum lookup decide_offline(struct search *search, struct entry *entry) {
 // Used while it is refreshed, once however many ask: by this request, unless another does so.
 static enum lookup decide_refresh(struct search *search, struct entry *entry) {
     search->is_refresh = marker_of(search, entry) != MARKER_PASS && !find_pending(search, entry);
-    return say(search, hit(search, search->selected), "stale-while-revalidate");
+    return hit(search, search->selected);
 }
 
 static enum lookup decide(struct search *search, struct entry *entry) {
     struct cache_object *selected = entry ? find_stored(search, entry) : NULL, *arriving;
     search->selected = selected;
     search->is_refresh = false;
-    if (selected && is_usable(search, selected) && is_readable(search, selected))
+    bool is_there = selected && is_readable(search, selected);
+    enum use use = selected ? use_of(search, selected) : USE_NOT;
+    if (is_there && is_usable(use))
         return hit(search, selected);
     const char *why_not = search->reason;
     if (entry && !search->request.has_range && (arriving = find_arriving(search, entry)))
@@ -189,7 +191,7 @@ static enum lookup decide(struct search *search, struct entry *entry) {
     search->reason = why_not;
     if (search->query->is_offline)
         return decide_offline(search, entry);
-    if (selected && is_readable(search, selected) && may_be_refreshed(search, selected))
+    if (is_there && use == USE_REFRESH)
         return decide_refresh(search, entry);
     return decide_fetch(search, entry);
 }
@@ -257,6 +259,7 @@ static struct cache_fill *new_fill(
     struct cache_fill *fill = fill_new(search->cache, request, pass_reason);
     fill->asked = search->request.control;
     fill->now = search->query->now;
+    fill->rule = store_rule(search->query->rules);
     return fill;
 }
 
@@ -358,6 +361,7 @@ enum lookup cache_lookup(struct cache *cache, const struct cache_query *query, s
     } else {
         lookup = pass(&search, is_on, fill);
     }
+    store_note(query->fired, search.reason);
     *reason = search.reason;
     return lookup;
 }

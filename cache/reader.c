@@ -7,7 +7,7 @@
 
 struct news { // what a reader finds at its object
     bool is_confirmed, stands_in, is_refused;
-    enum trouble trouble;
+    enum freshness_trouble trouble;
 };
 
 // On to the object that was confirmed, or that stands in. The lock of the old one is held, and is released
@@ -35,9 +35,11 @@ static bool is_for(const struct stored_head *head, const struct cache_query *que
     if (!policy_read_request(query->head, query->store_allowed, &request, &reason))
         return false;
     if (news->stands_in)
-        return stale_on_trouble(head, &request.control, query->now, news->trouble);
+        return freshness_on_error(&head->freshness, &request.control, store_rule(query->rules), query->now,
+                news->trouble, &reason);
     request.control.no_cache = false;
-    return freshness_usable(&head->freshness, &request.control, query->now, &reason);
+    return freshness_use(&head->freshness, &request.control, store_rule(query->rules), query->now, &reason) !=
+           USE_NOT;
 }
 
 static enum reader_role decide(struct cache_object *object, enum reader_role role, const struct news *news,
@@ -71,10 +73,10 @@ static int64_t content_length(struct cache_object *object) {
     return is_whole && object->head->has_body ? (int64_t)object->body->length : object->head->content_length;
 }
 
-static enum cache_source source_of(const struct cache_reader *reader, int64_t age_s) {
+static enum cache_source source_of(const struct cache_reader *reader, int64_t age_s, int64_t lifetime_s) {
     if (reader->source != SOURCE_STORED)
         return (enum cache_source)reader->source;
-    return age_s < reader->object->head->freshness.lifetime_s ? SOURCE_STORED : SOURCE_STALE;
+    return age_s < lifetime_s ? SOURCE_STORED : SOURCE_STALE;
 }
 
 static void fill_out(
@@ -82,12 +84,13 @@ static void fill_out(
     const struct stored_head *head = reader->object->head;
     bool is_first_delivery = reader->role == ROLE_OWN && reader->source == SOURCE_ORIGIN;
     int64_t age_s = freshness_age(&head->freshness, query->now);
-    *out = (struct cache_head){.source = source_of(reader, age_s),
+    int64_t lifetime_s = freshness_lifetime(&head->freshness, store_rule(query->rules));
+    *out = (struct cache_head){.source = source_of(reader, age_s, lifetime_s),
             .reason = reader->reason ? reader->reason : reader->object->reason,
-            .lifetime_s = head->freshness.lifetime_s,
+            .lifetime_s = lifetime_s,
             .status = head->http.status,
             .minor_version = head->http.minor_version,
-            .head = &head->http,
+            .head = is_first_delivery && head->first ? head->first : &head->http,
             .content_length = content_length(reader->object),
             .age_s = is_first_delivery && !head->freshness.has_age ? -1 : age_s,
             .has_body = head->has_body};
@@ -133,11 +136,12 @@ enum read cache_reader_head(
 
 // ---- the content ----
 
-// Goes on to the block that holds the byte at `offset`, or ends there.
+// Goes on to the block that holds the byte at `offset`, or that ends there. NULL when the content does not
+// reach as far yet: of a stream, that block may be freed before the reader comes to it.
 static struct block *settle(struct block *block, uint64_t offset) {
     while (block && block->next && offset >= block->start + block->used)
         block = block->next;
-    return block;
+    return block && offset <= block->start + block->used ? block : NULL;
 }
 
 static int collect(
@@ -213,14 +217,33 @@ void cache_reader_advance(struct cache_reader *reader, uint64_t bytes) {
     pthread_mutex_unlock(&object->lock);
 }
 
+// While it arrives: forwards, to where the bytes may still be waited for; backwards only where nothing is
+// freed behind a reader.
+static bool seek_arriving(struct cache_reader *reader, struct cache_object *object, uint64_t offset) {
+    if (object_phase(object) == PHASE_PENDING || (object->streaming && offset < reader->offset))
+        return false;
+    bool was_slowest = reader->offset <= object->floor;
+    reader->offset = offset;
+    reader->position = NULL;
+    if (was_slowest)
+        object_reader_passed(object);
+    return true;
+}
+
 bool cache_reader_seek(struct cache_reader *reader, uint64_t offset) {
     struct cache_object *object = reader->object;
     CHECK(object);
-    if (object_phase(object) != PHASE_WHOLE || offset > object->body->length)
-        return false;
-    reader->offset = offset;
-    reader->position = settle(object->body->first, offset);
-    return true;
+    if (object_phase(object) == PHASE_WHOLE) {
+        if (offset > object->body->length)
+            return false;
+        reader->offset = offset;
+        reader->position = settle(object->body->first, offset);
+        return true;
+    }
+    pthread_mutex_lock(&object->lock);
+    bool is_possible = seek_arriving(reader, object, offset);
+    pthread_mutex_unlock(&object->lock);
+    return is_possible;
 }
 
 void cache_reader_detach(struct cache_reader *reader) {

@@ -26,11 +26,12 @@ struct cache_fill {
     // immutable while other threads can find the fill through the index
     struct cache_object *bases[INDEX_VARIANTS_MAX]; // what a 304 could confirm, the selected one first
     unsigned base_count;
-    struct cache_object *selected; // what is stored for this request: is replaced, or stands in; NULL: none
-    struct stored_head *request;   // NULL for a stream
-    struct cache_control asked;    // the request's
-    struct entry *spare;           // for a response that enters the index with its head (POST), else NULL
-    bool alone;                    // not to be joined before its head is there
+    struct cache_object *selected;   // what is stored for this request: is replaced, or stands in; NULL: none
+    struct stored_head *request;     // NULL for a stream
+    struct cache_control asked;      // the request's
+    const struct refresh_rule *rule; // of the lookup
+    struct entry *spare;             // for a response that enters the index with its head (POST), else NULL
+    bool alone;                      // not to be joined before its head is there
     // the producer's own
     const char *pass_reason; // of a stream
     char *validators;
@@ -60,8 +61,13 @@ void fill_leave_index(struct cache_fill *fill, enum marker marker, bool drop_sel
 void fill_pass_on(struct cache_fill *fill, struct cache_object *successor, const char *reason);
 // The same, to what is selected, when that may stand in for the origin now. False: it may not, nothing
 // changed.
-bool fill_stand_in(struct cache_fill *fill, enum trouble trouble, struct moment now);
+bool fill_stand_in(struct cache_fill *fill, enum freshness_trouble trouble, struct moment now);
 
+static inline const struct refresh_rule *store_rule(const struct cache_rules *rules) {
+    return rules ? rules->refresh : NULL;
+}
+// Notes the option that a decision's reason names.
+void store_note(uint32_t *fired, const char *reason);
 struct policy_limits store_limits(struct cache *cache);
 struct entry_name store_name(struct cache *cache, const struct cache_query *query); // views borrowed from it
 

@@ -64,10 +64,11 @@ static enum run switch_protocols(struct fetch *fetch, const struct http_head *he
     return RUN_END;
 }
 
-static void tell_kind(struct fetch *fetch, enum fill_kind kind, const char *reason) {
+static void tell_kind(struct fetch *fetch, int status, enum fill_kind kind, const char *reason) {
     struct request *request = fetch->session ? fetch->session->request : NULL;
     if (!request)
         return;
+    request->origin_status = status;
     request->fill_kind = kind;
     if (request->lookup != LOOKUP_PASS && reason)
         request->lookup_reason = reason;
@@ -127,7 +128,7 @@ static enum run take_final(struct fetch *fetch, const struct http_head *head) {
     tell_store(fetch, &response);
     const char *reason = NULL;
     enum fill_kind kind = cache_fill_head(fetch->fill, &response, &reason);
-    tell_kind(fetch, kind, reason);
+    tell_kind(fetch, head->status, kind, reason);
     buffer_take(&fetch->upstream->in, head->head_length);
     if (kind == FILL_AGAIN)
         return ask_again(fetch);
