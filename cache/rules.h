@@ -36,6 +36,16 @@ enum store_cookies {        // of responses with Set-Cookie [RFC 9111 §7.3]
     STORE_COOKIES_OFF,
 };
 
+// Smart Cache's pragma_no_cache: of which responses no-cache is not seen, Pragma's and Cache-Control's (there
+// without field names) [RFC 9111 §5.2.2.4, §5.4]. no-store and private are other things.
+enum no_cache_rule {
+    NO_CACHE_OBEYED,
+    NO_CACHE_IGNORED,
+    NO_CACHE_IGNORED_OF_IMAGES,     // image/*
+    NO_CACHE_IGNORED_BUT_TEXT,      // all but text/* and what has no Content-Type
+    NO_CACHE_IGNORED_BUT_REDIRECTS, // all but what has a Location
+};
+
 // Which responses the admin wants stored, the standards permitting. The first that matches decides; none:
 // stored.
 struct response_rule {
@@ -49,4 +59,5 @@ struct cache_rules {
     const struct response_rule *responses;
     size_t response_count;
     enum store_cookies cookies;
+    enum no_cache_rule no_cache;
 };
