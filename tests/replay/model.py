@@ -133,9 +133,12 @@ def directive(message, name):
     return [argument for one, argument in directives(message) if one == name]
 
 
+ETAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
+
+
 def etag_of(message):
     value = message.first("ETag")
-    return value if value and re.fullmatch(r'(W/)?"[\x21\x23-\x7e\x80-\xff]*"', value) else None
+    return value if value and re.fullmatch(ETAG, value) else None
 
 
 def is_weak(etag):
@@ -156,12 +159,11 @@ def strongly_equal(a, b):
 
 def etag_list(message, name):
     """Its tags, "*" among them, and whether nothing else stood there."""
-    text = ", ".join(message.lines(name))
-    tags = re.findall(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"', text)
-    rest = re.sub(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"', "", text)
-    if rest.strip(" \t,") == "*" and not tags:
+    text = ", ".join(message.lines(name)).strip(" \t")
+    if text == "*":
         return ["*"], True
-    return tags, not rest.strip(" \t,")
+    tags = re.findall(ETAG, text)
+    return tags, bool(re.fullmatch(rf"[ \t,]*({ETAG}[ \t]*(,[ \t,]*|$))*", text))
 
 
 # ---- fields that are of one connection, [RFC 9110 §7.6.1, RFC 9111 §3.1] ----
@@ -311,7 +313,7 @@ def selects_exactly(stored, request):
 
 # ---- what may be stored ----
 
-@dataclass
+@dataclass(eq=False)
 class Stored:
     request: Request
     response: Response
@@ -319,6 +321,7 @@ class Stored:
     response_at: Moment
     number: int  # in the order of arrival
     sure: bool = True  # a cache that stores what it may has it
+    proven: bool = False  # it has been seen to be
     must_confirm: bool = False  # invalidated [§4.4], or contradicted by a HEAD [§4.3.5]
 
     @property
@@ -517,7 +520,7 @@ def if_range_holds(request, response, received_wall):
     value = request.first("If-Range")
     if value is None:
         return True
-    if re.fullmatch(r'(W/)?"[\x21\x23-\x7e\x80-\xff]*"', value):
+    if re.fullmatch(ETAG, value):
         etag = etag_of(response)
         return bool(etag) and strongly_equal(etag, value)
     wanted = parse_date(value, received_wall)
@@ -650,10 +653,13 @@ class Cache:
         updated = updated_by(self.of_url(request.key), response)
         if not updated and not response.has("ETag") and not response.has("Last-Modified"):
             # It should have had one [RFC 9110 §15.4.5]; what it can only mean is what was asked about.
-            updated = self.asked_about(request, asked)
-            updated = updated if len(updated) == 1 else []
-        for one in updated:
-            self.stored.remove(one)
+            updated = self.asked_about(request, asked)[-1:]
+        if is_conditional(request) and all(asked.lines(name) == request.lines(name)
+                for name in ("If-None-Match", "If-Modified-Since")):
+            for one in updated:  # it answers the client: a cache should look at it all the same, but need not
+                one.sure = False
+        else:
+            self.stored = [one for one in self.stored if one not in updated]
         return [self.supersede(one, response=merged(one.response, response, response_at), request_at=request_at,
             response_at=response_at, must_confirm=False) for one in updated]
 
@@ -663,7 +669,7 @@ class Cache:
         def is_named(one):
             etag, modified = one.validators()
             return etag in tags if tags else modified is not None and modified == asked.first("If-Modified-Since")
-        return [one for one in self.of_url(request.key) if is_named(one)]
+        return [one for one in self.matching(request) if is_named(one)]
 
     def invalidate(self, request, response):  # [§4.4]
         targets = {request.target}
