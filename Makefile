@@ -8,7 +8,7 @@ UNITDIR ?= /usr/lib/systemd/system
 CC = gcc
 
 FOLDERS := admin http acl cache intercept iptables
-LIBRARIES := libmnl libcap-ng libsystemd libcares libxxhash
+LIBRARIES := libmnl libcap-ng libsystemd libcares libxxhash libpcre2-8
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \
 	-Wswitch-enum -Wundef -Werror
 FLAGS.release := -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
@@ -140,7 +140,7 @@ fuzz-%: build/fuzz/%
 		-artifact_prefix=build/fuzz/$*- $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict)) build/fuzz/corpus/$* tests/fuzz/corpus/$*
 build/fuzz/%: tests/fuzz/%.c $(FUZZ_SOURCES)
 	@mkdir -p $(@D)
-	clang $(FUZZ_FLAGS) -o $@ $^
+	clang $(FUZZ_FLAGS) -o $@ $^ $(shell pkg-config --libs libpcre2-8)
 .PRECIOUS: build/fuzz/%
 
 # ---- installing ----

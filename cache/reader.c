@@ -66,9 +66,10 @@ static void fill_out(const struct cache_reader *reader, const struct cache_query
         bool is_first_delivery, struct cache_head *out) {
     const struct stored_head *head = reader->object->head;
     bool is_without_age = is_first_delivery && !head->freshness.has_age;
-    *out = (struct cache_head){.status = head->http.status,
+    *out = (struct cache_head){.lifetime_s = head->freshness.lifetime_s,
+            .status = head->http.status,
             .minor_version = head->http.minor_version,
-            .head = &head->http,
+            .head = is_first_delivery && head->first ? head->first : &head->http,
             .content_length = content_length(reader->object),
             .age_s = is_without_age ? -1 : freshness_age(&head->freshness, query->now),
             .has_body = head->has_body};

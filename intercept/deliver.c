@@ -1,8 +1,10 @@
 // step deliver: writes the response to the client.
 #include "admin/check.h"
 #include "http/compose.h"
+#include "http/condition.h"
 #include "http/date.h"
 #include "http/range.h"
+#include "intercept/cache_status.h"
 #include "intercept/fetch.h"
 #include "intercept/request.h"
 #include "intercept/worker.h"
@@ -78,52 +80,65 @@ static void compose_fields(struct composer *out, const struct request *request, 
     }
 }
 
-// [RFC 9211 §2]: a hit is what was answered without going forward.
-static const char *cache_status(const struct request *request) {
-    switch (request->result) {
-    case RESULT_HIT:
-        return "hit";
-    case RESULT_JOINED:
-        return "fwd=miss; collapsed";
-    case RESULT_REVALIDATED:
-        return "fwd=stale; fwd-status=304";
-    case RESULT_MISS:
-        return request->lookup == LOOKUP_STALE ? "fwd=stale; stored" : "fwd=miss; stored";
-    case RESULT_PASS:
-    case RESULT_TUNNEL:
-    case RESULT_DENIED:
-    case RESULT_BLOCKED:
-    case RESULT_BAD:
-    case RESULT_LOOP:
-    case RESULT_ERROR:
-    case RESULT_ABORTED:
-    case RESULT_COUNT:
-        break;
+static enum cache_source source_of(const struct request *request) {
+    enum cache_source source = request->stored.source;
+    if (source != SOURCE_ORIGIN || request->lookup == LOOKUP_JOIN)
+        return source;
+    if (request->lookup == LOOKUP_HIT)
+        return SOURCE_STORED;
+    bool is_confirmed = request->origin_status && request->fill_kind == FILL_NOT_MODIFIED;
+    return is_confirmed ? SOURCE_CONFIRMED : SOURCE_ORIGIN;
+}
+
+static bool is_being_stored(const struct request *request) {
+    return (request->lookup == LOOKUP_MISS || request->lookup == LOOKUP_STALE) && request->origin_status &&
+           request->fill_kind == FILL_STORE;
+}
+
+static enum result result_of(const struct request *request) {
+    bool is_joined = request->lookup == LOOKUP_JOIN;
+    switch (source_of(request)) {
+    case SOURCE_STALE:
+        return RESULT_STALE;
+    case SOURCE_CONFIRMED:
+        return is_joined ? RESULT_JOINED : RESULT_REVALIDATED;
+    case SOURCE_STORED:
+        return is_joined ? RESULT_JOINED : RESULT_HIT;
+    case SOURCE_ORIGIN:
+        return is_joined ? RESULT_JOINED : is_being_stored(request) ? RESULT_MISS : RESULT_PASS;
     }
-    return request->lookup == LOOKUP_PASS ? "fwd=bypass" : "fwd=miss";
+    UNREACHABLE("source");
 }
 
 static void set_result(struct request *request) {
-    request->reason = request->lookup_reason;
-    switch (request->lookup) {
-    case LOOKUP_HIT:
-        request->result = RESULT_HIT;
-        return;
-    case LOOKUP_JOIN:
-        request->result = RESULT_JOINED;
-        return;
-    case LOOKUP_STALE:
-    case LOOKUP_MISS:
-        if (request->fill_kind == FILL_NOT_MODIFIED)
-            request->result = RESULT_REVALIDATED;
-        else
-            request->result = request->fill_kind == FILL_STORE ? RESULT_MISS : RESULT_PASS;
-        return;
-    case LOOKUP_PASS:
-        request->result = RESULT_PASS;
-        return;
-    }
-    UNREACHABLE("lookup");
+    bool is_stored = request->stored.source != SOURCE_ORIGIN && request->stored.reason;
+    request->reason = is_stored ? request->stored.reason : request->lookup_reason;
+    request->result = result_of(request);
+}
+
+static bool tells_status(const struct session *session) {
+    int choice = session->settings->config->cache_status;
+    return choice == CACHE_STATUS_ON || (choice == CACHE_STATUS_AUTO && session->arrival == ORIGDST_FORWARD);
+}
+
+static void compose_status(struct composer *out, const struct session *session) {
+    const struct request *request = session->request;
+    const struct cache_head *stored = &request->stored;
+    bool is_origins = source_of(request) == SOURCE_ORIGIN && request->lookup != LOOKUP_JOIN;
+    struct cache_status status = {.lookup = request->lookup,
+            .source = source_of(request),
+            .asked = request->asked,
+            .reason = request->reason,
+            .is_stored = is_being_stored(request),
+            .origin_status = request->origin_status,
+            .has_ttl = !is_origins || is_being_stored(request),
+            .ttl_s = stored->lifetime_s - (stored->age_s > 0 ? stored->age_s : 0),
+            .destination = &session->destination};
+    char member[CACHE_STATUS_BYTES];
+    size_t length = cache_status_compose(&status, member);
+    compose_text(out, "Cache-Status: ");
+    compose_view(out, (struct view){member, length});
+    compose_text(out, "\r\n");
 }
 
 // How the client learns where the content ends.
@@ -170,9 +185,9 @@ static void compose_own_fields(struct composer *out, struct session *session) {
         compose_format(out, "Date: %s\r\n", date_print(loop_wall_ms(session->worker->loop) / 1000, date));
     compose_text(out, stored->minor_version == 0 ? "Via: 1.0 " : "Via: 1.1 ");
     compose_text(out, session->settings->via_name);
-    compose_text(out, "\r\nCache-Status: weir; ");
-    compose_text(out, cache_status(request));
     compose_text(out, "\r\n");
+    if (tells_status(session))
+        compose_status(out, session);
 }
 
 static int status_of(const struct request *request, enum answer answer) {

@@ -70,8 +70,10 @@ struct request {
     char authority[300];   // normalised
     size_t authority_length;
     enum lookup lookup;
-    enum fill_kind fill_kind; // once the fetch has it
-    const char *lookup_reason;
+    enum fill_kind fill_kind;  // once the fetch has it
+    const char *asked;         // the lookup's reason; NULL: it was not looked up
+    const char *lookup_reason; // the same until the fill gives its own
+    int origin_status;         // of the origin's final response; 0: none so far
     struct failure failure;
     int64_t began_at_ms; // monotonic
     int64_t began_wall_ms;
