@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import model
 from model import Moment, Request, Response
 
-Finding = namedtuple("Finding", "kind name text")  # kind: "wrong" or "miss"
+Finding = namedtuple("Finding", "kind name text stored seen")  # kind: "wrong", or "miss" and of which stored response
 
 
 def content(name):
@@ -57,8 +57,8 @@ class Judge:
         self.request, self.answer = seen.request, seen.answer
         self.findings, self.updated = [], []
 
-    def say(self, kind, name, text=""):
-        self.findings.append(Finding(kind, name, text))
+    def say(self, kind, name, text="", stored=None):
+        self.findings.append(Finding(kind, name, text, stored, self.seen))
 
     def wrong(self, name, text=""):
         self.say("wrong", name, text)
@@ -310,7 +310,7 @@ class Judge:
         for one in self.before.matching(request):
             if one.sure and one.number > stored.number and one.date() > stored.date():
                 self.say("wrong" if one.proven else "miss", "reused-older",
-                    f"{stored.response.first('X-Id')}, and there is {one.response.first('X-Id')}")
+                    f"{stored.response.first('X-Id')}, and there is {one.response.first('X-Id')}", one)
         ages = {stored.age(now), min(stored.age(now), model.DELTA_MAXIMUM)}  # [RFC 9111 §1.2.2]
         if self.answer.first("Age") not in map(str, ages):
             self.wrong("wrong-age", f"{self.answer.first('Age')} for {stored.age(now)}")
@@ -387,9 +387,9 @@ class Judge:
             if not from_store:
                 of_range = "-for-range" if request.has("Range") else ""
                 self.say("miss", f"not-reused-{grounds}{of_range}", f"age {best.age(now)}, lifetime {best.lifetime.wanted}, "
-                    f"{best.response.status} {best.response.fields}")
+                    f"{best.response.status} {best.response.fields}", best)
             elif contacts and grounds in (model.FRESH, model.MAX_STALE):
-                self.say("miss", "asked-though-usable", grounds)
+                self.say("miss", "asked-though-usable", grounds, best)
             elif grounds == model.WHILE_REVALIDATE and not contacts and \
                     self.answer.first("X-Id") == best.response.first("X-Id"):
                 self.wrong("not-refreshed", "[RFC 5861 §3]")
@@ -406,9 +406,9 @@ class Judge:
         asked = contacts[0].asked
         of_range = "-of-range" if self.request.has("Range") else ""
         if etag and etag not in model.etag_list(asked, "If-None-Match")[0]:
-            self.say("miss", "not-validated-etag" + of_range, f"{etag}: {asked.fields}")
+            self.say("miss", "not-validated-etag" + of_range, f"{etag}: {asked.fields}", best)
         elif not etag and not asked.has("If-Modified-Since"):
-            self.say("miss", "not-validated-date" + of_range, f"{modified}: {asked.fields}")
+            self.say("miss", "not-validated-date" + of_range, f"{modified}: {asked.fields}", best)
 
     def check_stand_in_wanted(self, best, from_store, now):
         contacts = self.seen.contacts
@@ -418,7 +418,7 @@ class Judge:
             return
         grounds, _ = model.why_usable(best, self.request, now, True, error, disconnected)
         if grounds:
-            self.say("miss", f"not-stood-in-{grounds}", f"overdue {best.overdue(now)}, {best.response.fields}")
+            self.say("miss", f"not-stood-in-{grounds}", f"overdue {best.overdue(now)}, {best.response.fields}", best)
 
 
 def judge(cache, seen):

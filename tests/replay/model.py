@@ -546,7 +546,9 @@ def updated_by(stored_list, response):
                 return etag_of(one.response) and weakly_equal(etag_of(one.response), etag)
             return one.response.first("Last-Modified") == modified
         matching = sorted((one for one in stored_list if same(one)), key=lambda one: (one.date(), one.number))
-        return matching[-1:]
+        # The most recent; those before it too where it is not known that a cache has stored it.
+        proven = [at for at, one in enumerate(matching) if one.proven]
+        return matching[proven[-1] if proven else 0:]
     return stored_list if len(stored_list) == 1 and not any(stored_list[0].validators()) else []
 
 
@@ -639,7 +641,7 @@ class Cache:
     def store(self, request, response, request_at, response_at):
         get = Request("GET", request.target, request.fields, request.destination)
         new = Stored(get, response, request_at, response_at, self.next_number())
-        new.sure = new.is_complete() and not new.never_unconfirmed() and "*" not in vary_names(response)
+        new.sure = new.is_complete() and "*" not in vary_names(response)
         if not new.sure:
             self.doubt(request.key)
         self.stored.append(new)
@@ -660,8 +662,14 @@ class Cache:
                 one.sure = False
         else:
             self.stored = [one for one in self.stored if one not in updated]
-        return [self.supersede(one, response=merged(one.response, response, response_at), request_at=request_at,
-            response_at=response_at, must_confirm=False) for one in updated]
+        return [self.freshened(one, request, response, request_at, response_at) for one in updated]
+
+    def freshened(self, old, request, response, request_at, response_at):
+        new = self.supersede(old, response=merged(old.response, response, response_at), request_at=request_at,
+            response_at=response_at, must_confirm=False)
+        if not may_store(request, new.response, response_at):  # it was good for this request alone
+            new.must_confirm, new.sure = True, False
+        return new
 
     def asked_about(self, request, asked):
         """Those whose validators went out in the question."""
@@ -688,6 +696,5 @@ class Cache:
             elif contradicts(one.response, response):
                 one.must_confirm, one.sure = True, False
             else:  # it should be freshened; one that is not, is none the worse
-                self.supersede(one, response=merged(one.response, response, response_at), request_at=request_at,
-                    response_at=response_at)
+                self.freshened(one, Request("GET", request.target, request.fields), response, request_at, response_at)
                 one.sure = False
