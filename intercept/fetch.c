@@ -5,6 +5,7 @@
 #include "admin/container.h"
 #include "intercept/fetch_head.h"
 #include "intercept/fetch_own.h"
+#include "intercept/request.h"
 #include "intercept/worker.h"
 
 #include <stdlib.h>
@@ -147,6 +148,7 @@ struct fetch *fetch_begin(struct session *session, struct cache_fill *fill) {
     }
     fetch->worker = worker;
     fetch->settings = settings_get(session->settings);
+    fetch->rules = *request_rules(session);
     fetch->session = session;
     fetch->fill = fill;
     fetch->task.run = fetch_run;

@@ -18,7 +18,8 @@ struct fetch {
     struct worker *worker;
     struct fetch *next, **link;
     struct settings *settings;
-    struct session *session; // NULL once it left
+    struct cache_rules rules; // of the URL; from `settings`
+    struct session *session;  // NULL once it left
     struct cache_fill *fill;
     struct upstream_key key;
     struct upstream *upstream;

@@ -29,10 +29,13 @@ enum run step_lookup(struct session *session) {
     struct request *request = session->request;
     struct cache_query query;
     struct cache_fill *fill = NULL;
+    uint32_t fired = 0;
     request_query(session, &query);
+    query.fired = &fired;
     session->want_read = false;
     request->lookup = cache_lookup(
             session->worker->daemon->cache, &query, &session->reader, &fill, &request->lookup_reason);
+    request_count_fired(session->worker, fired);
     switch (request->lookup) {
     case LOOKUP_HIT:
     case LOOKUP_JOIN:
