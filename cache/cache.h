@@ -190,7 +190,8 @@ enum read cache_reader_head(
 // END, BROKEN.
 enum read cache_reader_peek(struct cache_reader *reader, struct iovec *pieces, int count, int *used);
 void cache_reader_advance(struct cache_reader *reader, uint64_t bytes);
-// Goes to `offset` in a whole object (a range). False when it is not (yet) possible there.
+// Goes to `offset` of the representation (a range). Where the bytes are still to come, peek waits for them.
+// False before the head, beyond the end, and backwards in a stream.
 bool cache_reader_seek(struct cache_reader *reader, uint64_t offset);
 // Idempotent. The wake is not running and will not be called after this returns.
 void cache_reader_detach(struct cache_reader *reader);
