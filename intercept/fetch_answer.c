@@ -84,7 +84,6 @@ static void invalidate(struct fetch *fetch, const struct http_head *head) {
 
 static enum run take_final(struct fetch *fetch, const struct http_head *head) {
     struct framing framing;
-    uint32_t fired = 0;
     struct http_error error = {502, "The server's answer has a Content-Length that is no length."};
     int64_t length = -1;
     if (framing_of_response(head, fetch->method, &framing, &error) == PARSE_BAD ||
@@ -103,11 +102,10 @@ static enum run take_final(struct fetch *fetch, const struct http_head *head) {
             .response_at = worker_now(fetch->worker),
             .rules = &fetch->rules,
             .has_body = framing.kind != FRAMING_NONE,
-            .fired = &fired,
     };
     const char *reason = NULL;
     enum fill_kind kind = cache_fill_head(fetch->fill, &response, &reason);
-    request_count_fired(fetch->worker, fired);
+    request_count_rule(fetch->worker, reason);
     tell_kind(fetch, head->status, kind, reason);
     buffer_take(&fetch->upstream->in, head->head_length);
     fetch->step = FETCH_BODY;

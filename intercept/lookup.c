@@ -29,13 +29,11 @@ enum run step_lookup(struct session *session) {
     struct request *request = session->request;
     struct cache_query query;
     struct cache_fill *fill = NULL;
-    uint32_t fired = 0;
     request_query(session, &query);
-    query.fired = &fired;
     session->want_read = false;
     request->lookup = cache_lookup(
             session->worker->daemon->cache, &query, &session->reader, &fill, &request->lookup_reason);
-    request_count_fired(session->worker, fired);
+    request_count_rule(session->worker, request->lookup_reason);
     request->asked = request->lookup_reason;
     switch (request->lookup) {
     case LOOKUP_HIT:

@@ -79,13 +79,7 @@ static unsigned read_factor(struct reader *reader, unsigned word) {
 
 // ---- options ----
 
-static const struct {
-    const char *word;
-    enum refresh_option option;
-} options[] = {
-#define REFRESH_OPTION(member, word, meaning) {word, REFRESH_OPTION_##member},
-#include "cache/refresh_option.tbl"
-};
+#define MAX_STALE "max-stale="
 
 // Squid had them once, and the files that say so are still about.
 static const struct {
@@ -108,28 +102,30 @@ static void unknown_option(struct reader *reader, unsigned word) {
             return;
         }
     struct nearest nearest = nearest_to(text);
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        nearest_offer(
-                &nearest, options[i].option == REFRESH_OPTION_max_stale ? "max-stale=" : options[i].word);
+    for (unsigned option = 0; option < REFRESH_OPTION_COUNT; option++)
+        nearest_offer(&nearest, rules_option_word(option));
+    nearest_offer(&nearest, MAX_STALE);
     REFUSE(reader, word, "\"%.80s\" is no option of refresh_pattern%s", text, nearest_hint(&nearest, hint));
+}
+
+static void refuse_twice(struct reader *reader, unsigned word) {
+    REFUSE(reader, word, "%.80s stands twice, take one of them out", word_of(reader, word));
 }
 
 static void read_option(struct reader *reader, unsigned word, struct refresh_rule *rule) {
     const char *text = word_of(reader, word);
-    size_t length = strcspn(text, "=");
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        bool has_value = options[i].option == REFRESH_OPTION_max_stale;
-        if (strlen(options[i].word) != length || strncmp(text, options[i].word, length) != 0 ||
-                has_value != (text[length] == '='))
-            continue;
-        if (rule->options[options[i].option])
-            REFUSE(reader, word, "%s stands twice, take one of them out", options[i].word);
-        rule->options[options[i].option] = true;
-        if (has_value)
-            rule->max_stale_s = read_minutes(reader, word, text + length + 1, options[i].word);
-        return;
+    enum refresh_option option = rules_option(text);
+    if (strncmp(text, MAX_STALE, strlen(MAX_STALE)) == 0) {
+        if (rule->max_stale_s >= 0)
+            refuse_twice(reader, word);
+        rule->max_stale_s = read_minutes(reader, word, text + strlen(MAX_STALE), "max-stale");
+    } else if (option == REFRESH_OPTION_COUNT) {
+        unknown_option(reader, word);
+    } else if (rule->options[option]) {
+        refuse_twice(reader, word);
+    } else {
+        rule->options[option] = true;
     }
-    unknown_option(reader, word);
 }
 
 // ---- lines ----

@@ -184,14 +184,17 @@ const struct cache_rules *request_rules(struct session *session) {
     return &request->store_rules;
 }
 
-void request_count_fired(struct worker *worker, uint32_t fired) {
+void request_count_rule(struct worker *worker, const char *reason) {
     static const enum counter_id counters[] = {
 #define REFRESH_OPTION(member, word, meaning) [REFRESH_OPTION_##member] = COUNTER_refresh_##member,
 #include "cache/refresh_option.tbl"
+            [REFRESH_OPTION_COUNT] = COUNTER_COUNT,
     };
-    for (unsigned option = 0; fired; option++, fired >>= 1)
-        if (fired & 1)
-            counter_add(&worker->counters, counters[option], 1);
+    enum counter_id counter = reason ? counters[rules_option(reason)] : COUNTER_COUNT;
+    if (reason && strcmp(reason, "refresh-max-stale") == 0)
+        counter = COUNTER_refresh_max_stale;
+    if (counter != COUNTER_COUNT)
+        counter_add(&worker->counters, counter, 1);
 }
 
 void request_query(struct session *session, struct cache_query *query) {
