@@ -203,9 +203,9 @@ enum run fetch_answer_run(struct fetch *fetch) {
     bool may_have_come = !begins || fetch->upload_broken; // else the watcher tells
     while (may_have_come) {
         enum run run = parse_head(fetch);
-        if (run == RUN_NEXT && fetch->step == FETCH_HEAD)
+        if (run == RUN_NEXT && fetch->step == FETCH_HEAD && fetch->head_sent > 0)
             continue; // an interim response
-        if (run != RUN_WAIT)
+        if (run != RUN_WAIT || fetch->step != FETCH_HEAD)
             return run;
         ssize_t got = receive(fetch, READ_BYTES, (size_t)fetch->settings->config->head_bytes + READ_BYTES);
         if (got == -EAGAIN)
