@@ -185,9 +185,11 @@ static enum lookup decide_offline(struct search *search, struct entry *entry) {
     return unavailable(search, "offline");
 }
 
-// Used while it is refreshed, once however many ask: by this request, unless another does so.
+// Used while it is refreshed, once however many ask: by this request, unless another does so, or this one
+// wants the origin left alone.
 static enum lookup decide_refresh(struct search *search, struct entry *entry) {
-    search->is_refresh = marker_of(search, entry) != MARKER_PASS && !find_pending(search, entry);
+    search->is_refresh = !search->request.control.only_if_cached && marker_of(search, entry) != MARKER_PASS &&
+                         !find_pending(search, entry);
     return hit(search, search->selected);
 }
 
@@ -386,7 +388,6 @@ enum lookup cache_lookup(struct cache *cache, const struct cache_query *query, s
     } else {
         lookup = pass(&search, is_on, fill);
     }
-    store_note(query->fired, search.reason);
     *reason = search.reason;
     return lookup;
 }

@@ -133,12 +133,13 @@ static enum run take_final(struct fetch *fetch, const struct http_head *head) {
             .content_length = length,
             .request_at = fetch->request_at,
             .response_at = worker_now(fetch->worker),
-            .rules = fetch->rules,
+            .rules = &fetch->rules,
             .has_body = framing.kind != FRAMING_NONE,
     };
     tell_store(fetch, &response);
     const char *reason = NULL;
     enum fill_kind kind = cache_fill_head(fetch->fill, &response, &reason);
+    request_count_rule(fetch->worker, reason);
     tell_kind(fetch, head->status, kind, reason);
     buffer_take(&fetch->upstream->in, head->head_length);
     if (kind == FILL_AGAIN)
@@ -213,9 +214,9 @@ enum run fetch_answer_run(struct fetch *fetch) {
     bool may_have_come = !begins || fetch->upload_broken; // else the watcher tells
     while (may_have_come) {
         enum run run = parse_head(fetch);
-        if (run == RUN_NEXT && fetch->step == FETCH_HEAD)
+        if (run == RUN_NEXT && fetch->step == FETCH_HEAD && fetch->head_sent > 0)
             continue; // an interim response
-        if (run != RUN_WAIT)
+        if (run != RUN_WAIT || fetch->step != FETCH_HEAD)
             return run;
         ssize_t got = receive(fetch, READ_BYTES, (size_t)fetch->settings->config->head_bytes + READ_BYTES);
         if (got == -EAGAIN)
