@@ -70,11 +70,15 @@ struct request {
     bool wants_upgrade;    // Upgrade with Connection: upgrade
     char authority[300];   // normalised
     size_t authority_length;
+    bool has_rules;                 // store_rules is filled
+    struct cache_rules store_rules; // of this URL; from the session's settings
     enum lookup lookup;
     enum fill_kind fill_kind;  // once the fetch has it
     const char *asked;         // the lookup's reason; NULL: it was not looked up
     const char *lookup_reason; // the same until the fill gives its own
     int origin_status;         // of the origin's final response; 0: none so far
+    unsigned vain_lookups;     // joined, and what came was not for this request
+    bool is_asked_by_store;    // the origin was asked with the store's own conditions, not with the client's
     struct failure failure;
     int64_t began_at_ms; // monotonic
     int64_t began_wall_ms;
