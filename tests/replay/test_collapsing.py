@@ -214,3 +214,11 @@ def test_a_head_waits_for_a_get(play):
     count = answer_each(play, lambda *_: reply(200, "one", cache_control=MAX))
     assert count <= 2
     assert [client.take().get("Content-Length") for client in clients] == ["3", "3"]
+
+
+@pytest.mark.parametrize("control", ["private", "no-store", ""])
+def test_a_storable_answer_after_one_that_was_not(play, control):
+    """RFC 9111 §3: what may be stored depends on this response, not on the one before."""
+    play.exchange(A, reply(200, "one", cache_control=control or None))
+    assert play.exchange(A, reply(200, "two", cache_control="max-age=60")).body == b"two"
+    assert play.exchange(A).body == b"two"

@@ -1,6 +1,4 @@
 """Every wait ends at its deadline (`timeout NAME TIME`), and no earlier; connections to origins are kept and reused."""
-import pytest
-
 from play import DROP, Play, ask, reply
 
 A = ask("/a")
@@ -150,12 +148,3 @@ def test_other_destinations_have_other_connections(play):
     for number in range(3):
         play.exchange(ask("/a", to=f"192.0.2.{number + 1}:80"), reply(200, "one"))
     assert [destination for destination, _ in play.replay.dials] == [f"192.0.2.{number + 1}:80" for number in range(3)]
-
-
-@pytest.mark.parametrize("control", ["private", "no-store", ""])
-def test_a_storable_answer_after_one_that_was_not(play, control):
-    """What was learnt of the one hinders the other at most for a few seconds."""
-    play.exchange(A, reply(200, "one", cache_control=control or None))
-    play.advance(60)
-    assert play.exchange(A, reply(200, "two", cache_control="max-age=60")).body == b"two"
-    assert play.exchange(A).body == b"two"
