@@ -136,6 +136,8 @@ class Origin:
             fields += [("Set-Cookie", f"id={self.count}"), ("Set-Cookie", "b=c; Path=/")]
         if "X-Private" in str(how["control"]):
             fields.append(("X-Private", "secret"))
+        if "X-Flavour" in str(how["control"]):
+            fields.append(("X-Flavour", f"of {self.count}"))
         if how["hop"]:
             fields += [("Connection", "X-Hop"), ("X-Hop", "1"), ("Keep-Alive", "timeout=9"), ("Proxy-Connection", "close"),
                 ("Proxy-Authenticate", "Basic realm=x"), ("TE", "x"), ("Proxy-Authentication-Info", "x")]

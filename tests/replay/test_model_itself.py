@@ -130,6 +130,8 @@ def test_storing_by_method():
     assert not model.may_store(request(method="POST"), response(explicit), at(0))
     assert model.may_store(request(method="POST", target="/a"), response(explicit, "Content-Location: /a"), at(0))
     assert not model.may_store(request(method="POST", target="/a"), response("Content-Location: /a"), at(0))
+    assert not model.may_store(request(method="POST", target="/a"), response(explicit, "Content-Location: /a", status=404), at(0))
+    assert model.may_store(request(method="PATCH", target="/a"), response(explicit, "Content-Location: /a"), at(0))
 
 
 # ---- use, [RFC 9111 §4.2.4, §5.2, RFC 5861] ----
@@ -152,7 +154,7 @@ def test_storing_by_method():
     (["Cache-Control: max-age=10"], ["Pragma: no-cache"], 0, None),
     (["Cache-Control: max-age=10"], ["Pragma: no-cache", "Cache-Control: max-age=9"], 0, "fresh"),
     (["Cache-Control: max-age=10"], ["Cache-Control: no-store"], 0, "fresh"),
-    (["Cache-Control: no-cache=\"X-A\", max-age=9"], [], 0, None)])
+    (["Cache-Control: no-cache=\"X-A\", max-age=9"], [], 0, "fresh"), (["Cache-Control: no-cache=, max-age=9"], [], 0, None)])
 def test_use(lines, ask, now, grounds):
     assert model.why_usable(stored(*lines), request(*ask), at(now))[0] == grounds
 
