@@ -109,6 +109,18 @@ class Origin:
         size = SIZES[int(hashlib.md5(f"{asked.target}{how['version'] // 2}".encode()).hexdigest(), 16) % len(SIZES)]
         return f"{asked.host}|{asked.target}|{how['status']}|{how['version']}|{self.variant(how, asked)}|{size}"
 
+    def negotiated(self, how, asked):
+        """What the best of its languages and codings is for the request."""
+        fields = []
+        for name, words in (("accept-language", ["cs", "en"]), ("accept-encoding", ["gzip", "br"])):
+            if name not in str(how["vary"]).lower() or not how["encoded"]:
+                continue
+            weights = dict(model.weighted(asked, name))
+            best = max(words, key=lambda word: weights.get(word, 0))
+            if weights.get(best) or name == "accept-language":
+                fields.append((model.PREFERENCES[name], best))
+        return fields
+
     def etag(self, how, asked):
         variant = self.variant(how, asked)
         opaque = f"{how['version']}{'-' + variant if variant else ''}"
@@ -188,8 +200,7 @@ class Origin:
         if how["status"] != 204:
             fields.append(("X-Body", name))
             fields.append(("Content-Type", "text/plain"))
-            if how["encoded"] and "Accept-Encoding" in str(how["vary"]):
-                fields.append(("Content-Encoding", "gzip"))
+            fields += self.negotiated(how, asked)
         if how["location"] and (300 <= how["status"] < 400 or asked.method not in ("GET", "HEAD")):
             fields.append(("Location", how["location"]))
         whole = Response(how["status"], fields, body)

@@ -303,7 +303,7 @@ class Judge:
             return self.wrong("reused-for-method", request.method)
         if stored.key != request.key:
             return self.wrong("reused-for-other-url", f"{stored.key}")
-        if not model.selects(stored, request):
+        if not model.selects(stored, request, favourites=True):
             self.wrong("reused-other-variant", f"Vary {stored.response.lines('Vary')}: {stored.request.fields}")
         error = any(contact.response and contact.response.status in (500, 502, 503, 504) for contact in contacts)
         disconnected = any(contact.response is None for contact in contacts)
@@ -312,7 +312,8 @@ class Judge:
             self.wrong("reused-wrongly", f"{reason}; age {stored.age(now)}, lifetime {stored.lifetime.most}, "
                 f"{stored.response.lines('Cache-Control')}")
         for one in self.before.matching(request):
-            if one.sure and one.number > stored.number and one.date() > stored.date():
+            order = model.rank(one, request), model.rank(stored, request)
+            if one.sure and order[0] > order[1] and (order[0][0] > order[1][0] or one.number > stored.number):
                 self.say("wrong" if one.proven else "miss", "reused-older",
                     f"{stored.response.first('X-Id')}, and there is {one.response.first('X-Id')}", one)
         ages = {stored.age(now), min(stored.age(now), model.DELTA_MAXIMUM)}  # [RFC 9111 §1.2.2]
@@ -377,7 +378,7 @@ class Judge:
             return
         best = found[-1]
         if len(found) > 1 and max(found, key=lambda one: one.number) is not best:
-            return  # Date and the order of arrival are at odds
+            return  # Date, Vary and the order of arrival are at odds
         from_store = self.answer.has("X-Id") and not any(contact.response and
             contact.response.first("X-Id") == self.answer.first("X-Id") for contact in self.seen.contacts)
         self.check_reuse_wanted(best, from_store, now)

@@ -285,30 +285,57 @@ def vary_names(response):
     return [member.lower() for member in response.members("Vary")]
 
 
+PREFERENCES = {"accept-language": "Content-Language", "accept-encoding": "Content-Encoding"}
+
+
+def weighted(request, name):
+    """A list of preferences as a set: the order and case of its members mean nothing [RFC 9110 §12.4.2, §12.5]."""
+    found = set()
+    for member in request.members(name):
+        word, *parameters = [part.strip(" \t") for part in member.lower().split(";")]
+        weight = [part[2:] for part in parameters if part.startswith("q=")]
+        word = word.removeprefix("x-") if word in ("x-gzip", "x-compress") else word
+        found.add((word, float(weight[0]) if weight and re.fullmatch(r"[\d.]+", weight[0]) else 1.0))
+    return found
+
+
+def is_nominated(request, name):
+    return name in {member.lower() for member in request.members("Connection")}
+
+
 def selecting_value(request, name):
     """The field normalised as its grammar allows; None when it is not there, which differs from empty."""
-    if not request.has(name) or name in {member.lower() for member in request.members("Connection")}:
+    if not request.has(name) or is_nominated(request, name):
         return None
-    if name not in ("accept-encoding", "accept-language"):
-        return ",".join(re.sub(r"[ \t]+", " ", re.sub(r"[ \t]*,[ \t]*", ",", line.strip(" \t")))
-            for line in request.lines(name))
-    weighted = set()
-    for member in request.members(name):
-        coding, *parameters = [part.strip(" \t") for part in member.lower().split(";")]
-        weight = [part[2:] for part in parameters if part.startswith("q=")]
-        weighted.add((coding, float(weight[0]) if weight and re.fullmatch(r"[\d.]+", weight[0]) else 1.0))
-    return tuple(sorted(weighted))
+    if name in PREFERENCES:
+        return tuple(sorted(weighted(request, name)))
+    return ",".join(re.sub(r"[ \t]+", " ", re.sub(r"[ \t]*,[ \t]*", ",", line.strip(" \t"))) for line in request.lines(name))
 
 
-def selects(stored, request):
-    return all(name != "*" and selecting_value(stored.request, name) == selecting_value(request, name)
-        for name in vary_names(stored.response))
+def is_favourite(stored, request, name):
+    """The response is in the one language or coding that the request puts above all others: whatever else it accepts,
+    the origin could do no better."""
+    if name not in PREFERENCES or not request.has(name) or is_nominated(request, name):
+        return False
+    members = sorted(weighted(request, name), key=lambda one: one[1])
+    plain = "identity" if name == "accept-encoding" else None
+    best = members[-1][0] if members else plain
+    if len(members) > 1 and members[-2][1] == members[-1][1]:
+        return False
+    return best is not None and (stored.response.first(PREFERENCES[name]) or plain or "").lower() == best
 
 
-def selects_exactly(stored, request):
-    """Byte for byte the same fields: no normalising needed."""
-    return selects(stored, request) and all(stored.request.lines(name) == request.lines(name)
-        for name in vary_names(stored.response))
+def selects(stored, request, favourites=False):
+    """The request has what the stored response was selected by, as far as Vary tells. `favourites`: or prefers it."""
+    return all(name != "*" and (selecting_value(stored.request, name) == selecting_value(request, name) or
+        (favourites and is_favourite(stored, request, name))) for name in vary_names(stored.response))
+
+
+def rank(stored, request):
+    """The order of choice among several: one without Vary may lack it by mistake and comes last; the most recent first
+    among equals [§4.1]."""
+    chosen = 0 if not vary_names(stored.response) else 2 if selects(stored, request) else 1
+    return chosen, stored.date(), stored.number
 
 
 # ---- what may be stored ----
@@ -577,6 +604,8 @@ def merged(stored, update, at):
     new = [(name, value) for name, value in update.fields if name.lower() not in left_out]
     if not update.has("Date"):
         new.append(("Date", print_date(at.wall)))
+    if etag_of(stored):  # the tag of the bytes it has
+        new = [(name, value) for name, value in new if name.lower() != "etag"]
     replaced = {name.lower() for name, _ in new} | {"age"}
     old = [(name, value) for name, value in stored.fields if name.lower() not in replaced]
     return Response(stored.status, old + new, stored.body, stored.complete, stored.offset, stored.size)
@@ -623,9 +652,9 @@ class Cache:
         return [one for one in self.stored if one.key == key]
 
     def matching(self, request):
-        """Those that the request selects, the most recent last [§4]."""
+        """Those that the request selects, the one to be used last [§4, §4.1]."""
         found = [one for one in self.of_url(request.key) if selects(one, request)]
-        return sorted(found, key=lambda one: (one.date(), one.number))
+        return sorted(found, key=lambda one: rank(one, request))
 
     def learn(self, request, asked, response, request_at, response_at):
         """The client's `request` went on as `asked`, and `response` came back (None: nothing did). Returns those that a

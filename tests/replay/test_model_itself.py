@@ -188,6 +188,24 @@ def test_vary(vary, first, second, selects):
     assert model.selects(one, request(*second)) is selects
 
 
+@pytest.mark.parametrize("lines, first, second, fits", [
+    (["Vary: Accept-Language", "Content-Language: cs"], "Accept-Language: cs, en;q=0.5", "Accept-Language: CS", True),
+    (["Vary: Accept-Language", "Content-Language: en"], "Accept-Language: en", "Accept-Language: cs, en;q=0.5", False),
+    (["Vary: Accept-Language", "Content-Language: en"], "Accept-Language: en", "Accept-Language: cs, en", False),
+    (["Vary: Accept-Language"], "Accept-Language: en", "Accept-Language: en;q=0.5", False),
+    (["Vary: Accept-Encoding", "Content-Encoding: br"], "Accept-Encoding: br", "Accept-Encoding: gzip;q=0.5, br", True),
+    (["Vary: Accept-Encoding"], "X: 1", "Accept-Encoding: identity", True), (["Vary: Accept-Encoding"], "X: 1", "Accept-Encoding: gzip", False),
+    (["Vary: Accept-Encoding, X", "Content-Encoding: br"], "X: 1", "Accept-Encoding: br", False)])
+def test_favourites(lines, first, second, fits):
+    one = stored(*lines, ask=[first])
+    assert (model.selects(one, request(second), favourites=True), model.selects(one, request(second))) == (fits, False)
+
+
+def test_choice_among_several():  # §4.1: what lacks Vary may lack it by mistake
+    cache = cache_with((["X: 1"], ["Vary: X", "A: 1"]), (["X: 2"], ["A: 2"]), (["X: 1"], ["Vary: X", "A: 3"]), (["X: 1"], ["A: 4"]))
+    assert [one.response.first("A") for one in cache.matching(request("X: 1"))] == ["2", "4", "1", "3"]
+
+
 # ---- conditions, [RFC 9110 §13, RFC 9111 §4.3.2] ----
 
 @pytest.mark.parametrize("ask, lines, status, result", [
