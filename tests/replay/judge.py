@@ -377,8 +377,8 @@ class Judge:
         if not found or not model.is_plain(request):
             return
         best = found[-1]
-        if len(found) > 1 and max(found, key=lambda one: one.number) is not best:
-            return  # Date, Vary and the order of arrival are at odds
+        if self.before.matching(request)[-1] is not best or max(found, key=lambda one: one.number) is not best:
+            return  # another one may be there; or Date, Vary and the order of arrival are at odds
         from_store = self.answer.has("X-Id") and not any(contact.response and
             contact.response.first("X-Id") == self.answer.first("X-Id") for contact in self.seen.contacts)
         self.check_reuse_wanted(best, from_store, now)

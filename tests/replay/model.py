@@ -687,6 +687,8 @@ class Cache:
         new.sure = new.is_complete() and "*" not in vary_names(response)
         if not new.sure:
             self.doubt(request.key)
+        for one in self.matching(request):  # it may take the place of what the request would have selected [§4.3.3]
+            one.sure = one.proven = False
         self.stored.append(new)
 
     def supersede(self, old, **changes):
@@ -712,6 +714,8 @@ class Cache:
             response_at=response_at, must_confirm=False)
         if not may_store(request, new.response, response_at):  # it was good for this request alone
             new.must_confirm, new.sure = True, False
+        if vary_names(new.response) != vary_names(old.response):
+            new.sure = False  # selected by the request of then, or of now
         return new
 
     def asked_about(self, request, asked):
