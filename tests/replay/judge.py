@@ -313,7 +313,7 @@ class Judge:
                 f"{stored.response.lines('Cache-Control')}")
         for one in self.before.matching(request):
             order = model.rank(one, request), model.rank(stored, request)
-            if one.sure and order[0] > order[1] and (order[0][0] > order[1][0] or one.number > stored.number):
+            if one.sure and order[0] > order[1] and (one.is_fresh(now) or one.number > stored.number):
                 self.say("wrong" if one.proven else "miss", "reused-older",
                     f"{stored.response.first('X-Id')}, and there is {one.response.first('X-Id')}", one)
         ages = {stored.age(now), min(stored.age(now), model.DELTA_MAXIMUM)}  # [RFC 9111 §1.2.2]
