@@ -35,6 +35,7 @@ class Seen:
     answer: Response
     at: Moment
     contacts: list = field(default_factory=list)
+    others: list = field(default_factory=list)  # contacts on behalf of those who asked at the same time
 
 
 OF_THE_PROXY = {"via", "age", "content-length", "content-range", "cache-status", "date"}
@@ -49,6 +50,12 @@ def end_to_end(message, aside):
         if name.lower() not in left_out:
             fields.setdefault(name.lower(), []).append(value)
     return fields
+
+
+def learn(cache, request, contact):
+    if contact.asked and contact.asked.method == "GET" and request.method == "HEAD":  # it refreshes what is stored
+        request = Request("GET", request.target, request.fields, request.destination)
+    return cache.learn(request, contact.asked, contact.response, contact.at, contact.at)
 
 
 class Judge:
@@ -67,12 +74,9 @@ class Judge:
         for contact in self.seen.contacts:
             if contact.asked:
                 self.check_asked(contact)
-            request = self.request
-            if contact.asked and contact.asked.method == "GET" and request.method == "HEAD":  # it refreshes what is stored
-                request = Request("GET", request.target, request.fields, request.destination)
-            self.updated += self.cache.learn(request, contact.asked, contact.response, contact.at, contact.at)
+            self.updated += learn(self.cache, self.request, contact)
         if self.answer is None:
-            if not any(contact.response is None for contact in self.seen.contacts):
+            if not any(contact.response is None for contact in self.seen.contacts + self.seen.others):
                 self.wrong("no-answer")
             return self.findings
         self.check_content()
@@ -221,7 +225,7 @@ class Judge:
         if status == 504 and model.directive(self.request, "only-if-cached") and not contacts:
             return
         if status in (502, 503, 504) and any(contact.response is None or not contact.response.complete or
-                contact.response.status == 206 for contact in contacts):
+                contact.response.status == 206 for contact in contacts + self.seen.others):
             return
         sizes = [one.response.size for one in self.cache.of_url(self.request.key)]
         sizes += [contact.response.size for contact in contacts if contact.response]
@@ -305,10 +309,13 @@ class Judge:
             return self.wrong("reused-for-other-url", f"{stored.key}")
         if not model.selects(stored, request, favourites=True):
             self.wrong("reused-other-variant", f"Vary {stored.response.lines('Vary')}: {stored.request.fields}")
-        error = any(contact.response and contact.response.status in (500, 502, 503, 504) for contact in contacts)
-        disconnected = any(contact.response is None for contact in contacts)
-        grounds, reason = model.why_usable(stored, request, now, bool(contacts), error, disconnected)
-        if not grounds:
+        asked = contacts + self.seen.others
+        error = any(contact.response and contact.response.status in (500, 502, 503, 504) for contact in asked)
+        disconnected = any(contact.response is None for contact in asked)
+        grounds, reason = model.why_usable(stored, request, now, bool(asked), error, disconnected)
+        # What has come since the request was made for another who asked the same is as good as confirmed.
+        is_shared = bool(self.seen.others) and stored.response_at == now
+        if not grounds and not (is_shared and stored.is_fresh(now) and not stored.never_unconfirmed()):
             self.wrong("reused-wrongly", f"{reason}; age {stored.age(now)}, lifetime {stored.lifetime.most}, "
                 f"{stored.response.lines('Cache-Control')}")
         for one in self.before.matching(request):
@@ -317,7 +324,7 @@ class Judge:
                 self.say("wrong" if one.proven else "miss", "reused-older",
                     f"{stored.response.first('X-Id')}, and there is {one.response.first('X-Id')}", one)
         ages = {stored.age(now), min(stored.age(now), model.DELTA_MAXIMUM)}  # [RFC 9111 §1.2.2]
-        if self.answer.first("Age") not in map(str, ages):
+        if self.answer.first("Age") not in map(str, ages) and not (is_shared and not self.answer.has("Age")):
             self.wrong("wrong-age", f"{self.answer.first('Age')} for {stored.age(now)}")
         if self.answer.status == 304:
             self.check_status(stored.response)
@@ -432,3 +439,57 @@ class Judge:
 def judge(cache, seen):
     """Tells the model what happened, and returns the findings."""
     return Judge(cache, seen).run()
+
+
+def judge_crowd(cache, crowd, contacts):
+    """Several who asked at once, told apart by X-Client: each may have been answered before or after what the origin
+    said to any other. What would have been better is asked of the crowd as a whole."""
+    findings = []
+    learnt = []  # (request, contact)
+    for contact in contacts:
+        owner = next((seen for seen in crowd if contact.asked and
+            contact.asked.first("X-Client") == seen.request.first("X-Client")), None)
+        if owner:
+            owner.contacts.append(contact)
+            learnt.append((owner.request, contact))
+        else:
+            for seen in crowd:
+                seen.others.append(contact)
+    for seen in crowd:
+        seen.others += [contact for contact in contacts if contact not in seen.contacts and contact not in seen.others]
+        findings += judge_one_of_many(cache, seen, learnt)
+    findings += judge_sharing(cache, crowd, contacts)
+    for request, contact in learnt:
+        learn(cache, request, contact)
+    return findings
+
+
+def judge_one_of_many(cache, seen, learnt):
+    others = [(request, contact) for request, contact in learnt if contact not in seen.contacts]
+    best = None
+    for before in range(len(others) + 1):
+        state = cache.copy()
+        for request, contact in others[:before]:
+            learn(state, request, contact)
+        wrong = [finding for finding in judge(state, seen) if finding.kind == "wrong"]
+        if best is None or len(wrong) < len(best):
+            best = wrong
+    return best
+
+
+def judge_sharing(cache, crowd, contacts):
+    """One question for all, where one answer does for all; and one refresh, however many were served meanwhile
+    [RFC 5861 §3]."""
+    first = crowd[0].request
+    same = all(end_to_end(seen.request, {"x-client"}) == end_to_end(first, {"x-client"}) for seen in crowd)
+    plain = first.method == "GET" and not any(first.has(name) for name in ("Cache-Control", "Pragma", "Authorization", "Range",
+        "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "Connection"))
+    if not same or not plain or not contacts or any(contact.response is None for contact in contacts):
+        return []
+    response, at = contacts[0].response, contacts[0].at
+    stored = model.Stored(first, response, at, at, 0)
+    does_for_all = response.complete and response.status == 200 and model.may_store(first, response, at) and \
+        stored.is_wanted_fresh(at) and not stored.never_unconfirmed() and "*" not in model.vary_names(response)
+    if does_for_all and len(contacts) > 1:
+        return [Finding("miss", "not-shared", f"{len(contacts)} questions: {response.fields}", stored, crowd[0])]
+    return []
