@@ -16,11 +16,25 @@ static enum run ask_origin(struct session *session, struct cache_fill *fill) {
     return RUN_NEXT;
 }
 
+// Nothing that is stored will do, and nobody may be asked.
+static enum run answer_unstored(struct session *session, bool is_offline) {
+    const char *text = is_offline ? "The gateway is offline, and has no stored answer to this request."
+                                  : "Only a stored answer was asked for (only-if-cached), and there is none.";
+    if (is_offline)
+        uplink_watch_want(session->worker->daemon->uplink, &session->destination);
+    return reply_page(session, 504, RESULT_ERROR, session->request->lookup_reason, text, VIEW(""));
+}
+
 enum run lookup_alone(struct session *session, const char *reason) {
     struct cache_fill *fill;
+    bool is_offline = uplink_watch_is_offline(session->worker->daemon->uplink, session->settings->config);
     session->request->lookup = LOOKUP_PASS;
-    session->request->asked = session->request->lookup_reason = reason;
+    session->request->asked = session->request->lookup_reason = is_offline ? "offline" : reason;
     session->request->stored = (struct cache_head){0}; // lived as long as the reader was attached
+    if (is_offline) {
+        cache_reader_detach(&session->reader);
+        return answer_unstored(session, true);
+    }
     cache_stream(session->worker->daemon->cache, &session->reader, &fill);
     return ask_origin(session, fill);
 }
@@ -45,8 +59,7 @@ enum run step_lookup(struct session *session) {
         return ask_origin(session, fill);
     case LOOKUP_PASS:
         if (!fill)
-            return reply_page(session, 504, RESULT_ERROR, request->lookup_reason,
-                    "Only a stored answer was asked for (only-if-cached), and there is none.", VIEW(""));
+            return answer_unstored(session, query.is_offline);
         return ask_origin(session, fill);
     }
     UNREACHABLE("lookup");

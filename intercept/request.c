@@ -210,7 +210,7 @@ void request_query(struct session *session, struct cache_query *query) {
             .rules = request_rules(session),
             .store_allowed = request->framing.kind == FRAMING_NONE && !request->wants_upgrade &&
                              !acl_no_cache(session->settings->acl, &acl),
-            .is_offline = session->settings->config->offline == OFFLINE_ON,
+            .is_offline = uplink_watch_is_offline(session->worker->daemon->uplink, session->settings->config),
     };
 }
 
