@@ -1,5 +1,6 @@
 // step lookup: asks the store.
 #include "admin/check.h"
+#include "http/cache_control.h"
 #include "intercept/fetch.h"
 #include "intercept/reply.h"
 #include "intercept/request.h"
@@ -16,25 +17,32 @@ static enum run ask_origin(struct session *session, struct cache_fill *fill) {
     return RUN_NEXT;
 }
 
-// Nothing that is stored will do, and nobody may be asked.
-static enum run answer_unstored(struct session *session, bool is_offline) {
-    const char *text = is_offline ? "The gateway is offline, and has no stored answer to this request."
-                                  : "Only a stored answer was asked for (only-if-cached), and there is none.";
+static enum run answer_unavailable(struct session *session, const char *reason) {
+    struct uplink_watch *uplink = session->worker->daemon->uplink;
+    bool is_offline = uplink_watch_is_offline(uplink, session->settings->config);
     if (is_offline)
-        uplink_watch_want(session->worker->daemon->uplink, &session->destination);
-    return reply_page(session, 504, RESULT_ERROR, session->request->lookup_reason, text, VIEW(""));
+        uplink_watch_want(uplink, &session->destination);
+    return reply_page(session, 504, RESULT_ERROR, reason,
+            is_offline ? "The gateway is offline, and nothing that is stored answers this request."
+                       : "Only a stored answer was asked for (only-if-cached), and there is none.",
+            VIEW(""));
+}
+
+static bool may_go_out(struct session *session) {
+    struct cache_query query;
+    struct cache_control control;
+    request_query(session, &query);
+    cache_control_parse(query.head, &control);
+    return !query.is_offline && !control.only_if_cached;
 }
 
 enum run lookup_alone(struct session *session, const char *reason) {
     struct cache_fill *fill;
-    bool is_offline = uplink_watch_is_offline(session->worker->daemon->uplink, session->settings->config);
+    if (!may_go_out(session))
+        return answer_unavailable(session, reason);
     session->request->lookup = LOOKUP_PASS;
-    session->request->asked = session->request->lookup_reason = is_offline ? "offline" : reason;
+    session->request->asked = session->request->lookup_reason = reason;
     session->request->stored = (struct cache_head){0}; // lived as long as the reader was attached
-    if (is_offline) {
-        cache_reader_detach(&session->reader);
-        return answer_unstored(session, true);
-    }
     cache_stream(session->worker->daemon->cache, &session->reader, &fill);
     return ask_origin(session, fill);
 }
@@ -51,6 +59,10 @@ enum run step_lookup(struct session *session) {
     request->asked = request->lookup_reason;
     switch (request->lookup) {
     case LOOKUP_HIT:
+        if (fill && !fetch_refresh(session, fill))
+            cache_fill_abandon(fill); // what is stored may be used all the same
+        session_goto(session, STEP_fetch);
+        return RUN_NEXT;
     case LOOKUP_JOIN:
         session_goto(session, STEP_fetch);
         return RUN_NEXT;
@@ -59,7 +71,7 @@ enum run step_lookup(struct session *session) {
         return ask_origin(session, fill);
     case LOOKUP_PASS:
         if (!fill)
-            return answer_unstored(session, query.is_offline);
+            return answer_unavailable(session, request->lookup_reason);
         return ask_origin(session, fill);
     }
     UNREACHABLE("lookup");

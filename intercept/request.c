@@ -160,6 +160,12 @@ void request_acl(const struct session *session, struct acl_request *acl) {
     };
 }
 
+// The store knows nothing of request bodies; but the answer to a POST may be one to GET.
+static bool has_unfit_body(const struct request *request) {
+    return request->framing.kind != FRAMING_NONE && request->head.method_id != METHOD_POST &&
+           request->head.method_id != METHOD_PATCH;
+}
+
 // Without a Host the URL is that of the destination [RFC 9110 §7.1].
 static struct view authority_of(const struct session *session, char room[static ADDRESS_TEXT_BYTES]) {
     const struct request *request = session->request;
@@ -208,9 +214,10 @@ void request_query(struct session *session, struct cache_query *query) {
             .path = request->target.path,
             .now = worker_now(session->worker),
             .rules = request_rules(session),
-            .store_allowed = request->framing.kind == FRAMING_NONE && !request->wants_upgrade &&
+            .store_allowed = !has_unfit_body(request) && !request->wants_upgrade &&
                              !acl_no_cache(session->settings->acl, &acl),
             .is_offline = uplink_watch_is_offline(session->worker->daemon->uplink, session->settings->config),
+            .is_again = request->vain_lookups > 0,
     };
 }
 
