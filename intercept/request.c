@@ -216,7 +216,7 @@ void request_query(struct session *session, struct cache_query *query) {
             .rules = request_rules(session),
             .store_allowed = !has_unfit_body(request) && !request->wants_upgrade &&
                              !acl_no_cache(session->settings->acl, &acl),
-            .is_offline = session->settings->config->offline == OFFLINE_ON,
+            .is_offline = uplink_watch_is_offline(session->worker->daemon->uplink, session->settings->config),
             .is_again = request->vain_lookups > 0,
     };
 }
