@@ -221,3 +221,40 @@ void cache_stream(struct cache *cache, struct cache_reader *reader, struct cache
     cache_reader_detach(reader);
     begin_stream(cache, reader, fill, "alone");
 }
+
+// ---- without effects ----
+
+static void preview_decision(struct search *search, struct lookup_preview *preview) {
+    pthread_mutex_lock(&search->shard->lock);
+    preview->lookup = decide(search, index_find(search->shard, &search->name));
+    if (search->found)
+        preview->found = object_get(search->found);
+    pthread_mutex_unlock(&search->shard->lock);
+    preview->is_unavailable = search->is_unavailable;
+    if (preview->lookup != LOOKUP_STALE)
+        return;
+    preview->fill->base = object_get(preview->found);
+    fill_write_validators(preview->fill);
+}
+
+void lookup_preview(struct cache *cache, const struct cache_query *query, struct lookup_preview *preview) {
+    struct search search = {.cache = cache, .query = query, .reason = "absent"};
+    *preview = (struct lookup_preview){.lookup = LOOKUP_PASS};
+    bool is_on = atomic_load_explicit(&cache->budget.limit, memory_order_relaxed) > 0;
+    if (!policy_read_request(query->head, query->store_allowed && is_on, &search.request, &preview->reason))
+        return;
+    search.name = store_name(cache, query);
+    search.shard = index_shard(&cache->index, search.name.key);
+    preview->fill = fill_new(cache, query->head, NULL);
+    preview_decision(&search, preview);
+    preview->reason = search.reason;
+}
+
+void lookup_preview_end(struct lookup_preview *preview) {
+    if (preview->found)
+        object_put(preview->found);
+    if (preview->fill) {
+        preview->fill->object->fill = NULL;
+        fill_free(preview->fill);
+    }
+}

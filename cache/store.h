@@ -65,3 +65,16 @@ void store_unlink(struct cache *cache, struct cache_object *object, struct cache
 void store_put_dropped(struct cache_object *dropped);
 // Releases an entry that may be empty, and what it cost. Lock held.
 void store_release(struct cache *cache, struct shard *shard, struct entry *entry);
+
+// What a lookup would do, without doing it. `found` is a reference, or NULL; `fill` was never in the index,
+// and has the fields that would be sent; lookup_preview_end() gives both back.
+struct lookup_preview {
+    enum lookup lookup;
+    const char *reason;
+    bool is_unavailable;
+    bool is_refreshed;
+    struct cache_object *found;
+    struct cache_fill *fill;
+};
+void lookup_preview(struct cache *cache, const struct cache_query *query, struct lookup_preview *preview);
+void lookup_preview_end(struct lookup_preview *preview);
