@@ -260,7 +260,7 @@ bool request_upload(struct session *session) {
 
 // ---- the head ----
 
-static bool asks_for_upgrade(const struct http_head *head) {
+bool request_asks_for_upgrade(const struct http_head *head) {
     return http_field_has_token(head, FIELD_CONNECTION, VIEW("upgrade")) &&
            http_field_find(head, FIELD_UPGRADE, 0) && head->minor_version == 1 &&
            !http_field_has_token(head, FIELD_UPGRADE, VIEW("h2c")); // HTTP/2 would leave our sight
@@ -324,7 +324,7 @@ static enum run take_head(struct session *session, const struct http_head *head)
                                 http_field_has_token(&request->head, FIELD_EXPECT, VIEW("100-continue"));
     // A switch in the middle of a body would leave both sides with another idea of where the new protocol
     // begins: with a body the request goes on without Upgrade [RFC 9110 §7.8 lets us ignore it].
-    request->wants_upgrade = request->body_done && asks_for_upgrade(&request->head);
+    request->wants_upgrade = request->body_done && request_asks_for_upgrade(&request->head);
     if (!http_keeps_alive(&request->head) || session->worker->draining)
         session->closing = true;
     session_goto(session, STEP_admit);
