@@ -35,6 +35,7 @@ void request_free(struct request *request) {
     if (!request)
         return;
     body_decoder_fini(&request->body);
+    free(request->parts);
     free(request->trailers);
     free(request->head_bytes);
     free(request);
