@@ -30,7 +30,7 @@ static void describe_head(
     out->is_selected = vary_matches(head->vary, head->selectors, query->head);
     out->status = head->http.status;
     out->age_s = freshness_age(&head->freshness, query->now);
-    out->lifetime_s = head->freshness.lifetime_s;
+    out->lifetime_s = freshness_lifetime(&head->freshness, query->rules ? query->rules->refresh : NULL);
     out->content_length = head->content_length;
     out->is_confirmed_first = head->freshness.no_cache;
     out->is_never_stale = head->freshness.must_revalidate;

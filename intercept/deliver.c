@@ -142,7 +142,7 @@ static enum cache_source source_of(const struct request *request) {
     if (source != SOURCE_ORIGIN || request->lookup == LOOKUP_JOIN)
         return source;
     if (request->lookup == LOOKUP_HIT)
-        return SOURCE_STORED;
+        return request->stored.lifetime_s > request->stored.age_s ? SOURCE_STORED : SOURCE_STALE;
     bool is_confirmed = request->origin_status && request->fill_kind == FILL_NOT_MODIFIED;
     return is_confirmed ? SOURCE_CONFIRMED : SOURCE_ORIGIN;
 }

@@ -1,0 +1,185 @@
+"""Cache-Status [RFC 9211] and the log's words, held against what really happened: what the origin was asked."""
+import re
+import threading
+
+import pytest
+
+from lab import Lab, wait_for
+from origin import pattern
+from way import DEFAULT_CONFIG, Way
+
+CONFIG = "no_cache */never/*\nblock */blocked/*\n"
+PARAMETERS = {"hit", "fwd", "fwd-status", "stored", "collapsed", "ttl", "key", "detail"}
+FORWARD = {"bypass", "method", "uri-miss", "vary-miss", "miss", "request", "stale", "partial"}
+
+
+class Member:
+    """Our member, parsed strictly [RFC 8941 §4.2]: one token, parameters without repeats."""
+
+    def __init__(self, text):
+        self.text = text
+        assert re.fullmatch(r'weir(; [a-z-]+(=(-?\d{1,15}|"[ !#-\[\]-~]*"|[A-Za-z*][!#$%&\'*+.^_`|~:/\w-]*))?)+', text), text
+        pairs = [word.partition("=") for word in text.split("; ")[1:]]
+        self.all = {name: value if sign else True for name, sign, value in pairs}
+        assert len(self.all) == len(pairs) and set(self.all) <= PARAMETERS
+        assert ("hit" in self.all) != ("fwd" in self.all), "the two exclude one another [§2.2]"
+        assert self.all.get("fwd", "miss") in FORWARD
+        assert not {"fwd-status", "stored", "collapsed"} & set(self.all) or "fwd" in self.all
+
+    def __getitem__(self, name):
+        value = self.all.get(name)
+        return int(value) if name in ("ttl", "fwd-status") and value is not None else value
+
+
+def member(answer):
+    return Member(answer.all("Cache-Status")[-1])
+
+
+def entry(way, target, number=-1, count=None):
+    """A log line of this target, once there are as many as requests were made."""
+    return wait_for(lambda: len(found := [one for one in way.daemon.entries() if one["url"].endswith(target)])
+        >= (count or 1) and found, what="the log line")[number]
+
+
+def test_a_miss_and_a_hit(way):
+    target = way.unique("/static/100")
+    miss, hit = member(way.fetch(target)), member(way.fetch(target))
+    assert (miss["fwd"], miss["fwd-status"], miss["stored"], miss["collapsed"]) == ("uri-miss", 200, True, None)
+    assert 3590 <= miss["ttl"] <= 3600 and 3590 <= hit["ttl"] <= 3600
+    assert way.origin.count(target) == 1 and "detail" not in hit.all
+    assert way.host in hit["key"] and hit["key"].endswith(':80"')
+    lines = [entry(way, target, number, 2) for number in (0, 1)]
+    assert [line["result"] for line in lines] == ["MISS", "HIT"]
+    assert [line["lookup"] for line in lines] == ["absent", "fresh"]
+
+
+@pytest.mark.parametrize("field, detail", [("Cache-Control:no-store", "no-store"),
+    ("Cache-Control:private", "private"), ("Vary:*", "vary-any")])
+def test_what_is_not_stored(way4, field, detail):
+    target = way4.unique(f"/static/100?h={field}")
+    said = member(way4.fetch(target))
+    assert (said["fwd"], said["stored"], said["ttl"], said["detail"]) == ("uri-miss", None, None, detail)
+    again = member(way4.fetch(target))
+    assert again["fwd"] and not again["stored"] and way4.origin.count(target) == 2
+    assert entry(way4, target, 0)["reason"] == detail
+
+
+def test_another_variant(way4):
+    target = way4.unique("/static/100?h=Vary:Accept-Language")
+    for language, wanted in (("cs", "uri-miss"), ("en", "vary-miss"), ("cs", None), ("en", None)):
+        said = member(way4.fetch(target, fields={"Accept-Language": language}))
+        assert said["fwd"] == wanted and (wanted is None) == bool(said["hit"])
+    assert way4.origin.count(target) == 2
+
+
+@pytest.mark.parametrize("path, status, stored, result", [("/static/100", 304, None, "REVALIDATED"),
+    ("/chunked/100", 200, True, "MISS")])
+def test_stale(way, path, status, stored, result):
+    target = way.unique(f"{path}?h=Cache-Control:max-age=0")
+    way.fetch(target)
+    answer = way.fetch(target)
+    said = member(answer)
+    assert (answer.status, answer.body) == (200, pattern(100))
+    assert (said["fwd"], said["fwd-status"], said["stored"], said["hit"]) == ("stale", status, stored, None)
+    assert way.origin.count(target) == 2 and way.origin.seen(target)[1].get("If-None-Match") == '"s-100"'
+    assert entry(way, target, count=2)["result"] == result
+    assert entry(way, target, count=2)["lookup"] == "expired"
+
+
+@pytest.mark.parametrize("field, detail", [("no-cache", "request-no-cache"), ("max-age=0", "request-max-age"),
+    ("min-fresh=9999", "request-min-fresh")])
+def test_the_request_insists(way4, field, detail):
+    target = way4.unique("/static/100")
+    way4.fetch(target)
+    if field == "max-age=0":
+        wait_for(lambda: int(way4.fetch(target).get("Age")) >= 1, what="an age")
+    before = way4.origin.count(target)
+    said = member(way4.fetch(target, fields={"Cache-Control": field}))
+    assert (said["fwd"], said["fwd-status"], said["detail"]) == ("request", 304, detail)
+    assert way4.origin.count(target) == before + 1
+
+
+def test_max_stale(way4):
+    target = way4.unique("/static/100?h=Cache-Control:max-age=0")
+    way4.fetch(target)
+    answer = way4.fetch(target, fields={"Cache-Control": "max-stale=100"})
+    said = member(answer)
+    assert said["hit"] and said["ttl"] <= 0 and said["detail"] == "max-stale" and way4.origin.count(target) == 1
+    line = entry(way4, target, count=2)
+    assert (line["result"], line["reason"], line["upstream"]) == ("STALE", "max-stale", False)
+    assert way4.daemon.stats()["stale"] >= 1
+
+
+@pytest.mark.parametrize("path, method, fields, forward, detail", [
+    ("/static/100", "POST", {}, "method", None),
+    ("/static/never/1", "GET", {}, "bypass", "not-allowed"),
+    ("/static/100", "GET", {"Cache-Control": "no-store"}, "bypass", "no-store"),
+    ("/static/100", "GET", {"If-Match": '"s-100"'}, "bypass", "for-the-origin")])
+def test_past_the_store(way4, path, method, fields, forward, detail):
+    target = way4.unique(path)
+    said = member(way4.fetch(target, method, fields=fields))
+    assert (said["fwd"], said["detail"], said["stored"], said["key"]) == (forward, detail, None, None)
+    assert way4.origin.count(target) == 1
+    assert entry(way4, target)["result"] == "PASS"
+
+
+def test_collapsed(way):
+    target, answers = way.unique("/late/1000"), []
+    threads = [threading.Thread(target=lambda: answers.append(way.fetch(target))) for _ in range(4)]
+    sessions = way.daemon.stats()["sessions"]
+    for thread in threads:
+        thread.start()
+    wait_for(lambda: way.daemon.stats()["sessions"] >= sessions + 4 and way.origin.count(target) == 1,
+        what="four clients and one request")
+    way.origin.release(target)
+    for thread in threads:
+        thread.join(10)
+    said = [member(answer) for answer in answers]
+    assert way.origin.count(target) == 1 and all(answer.body == pattern(1000) for answer in answers)
+    assert sum(bool(one["stored"]) for one in said) == 1
+    waited = [one for one in said if not one["stored"]]
+    assert all(one["hit"] or (one["collapsed"] and one["fwd-status"] is None) for one in waited)
+    assert any(one["collapsed"] for one in waited)
+
+
+@pytest.mark.parametrize("fields, status", [({"If-None-Match": '"s-100"'}, 304), ({"Range": "bytes=0-9"}, 206),
+    ({"Range": "bytes=100-"}, 416)])
+def test_what_is_made_of_a_stored_response_is_a_hit(way4, fields, status):
+    target = way4.unique("/static/100")
+    way4.fetch(target)
+    answer = way4.fetch(target, fields=fields)
+    assert answer.status == status and member(answer)["hit"] and way4.origin.count(target) == 1
+    assert entry(way4, target, count=2)["result"] == "HIT"
+
+
+def test_ours_comes_after_what_the_origin_said(way4):
+    target = way4.unique("/static/100?h=Cache-Status:Other;%20hit,%20%22far%22")
+    for _ in range(2):
+        lines = way4.fetch(target).all("Cache-Status")
+        assert len(lines) == 2 and lines[0] == 'Other; hit, "far"'
+        assert Member(lines[1])
+    assert way4.origin.count(target) == 1
+
+
+def test_our_own_pages_carry_none(way4):
+    blocked = way4.fetch("/blocked/1")
+    absent = way4.fetch(way4.unique("/static/100"), fields={"Cache-Control": "only-if-cached"})
+    unreachable = way4.fetch(way4.unique("/reset"))
+    assert [answer.status for answer in (blocked, absent, unreachable)] == [403, 504, 502]
+    assert all(answer.all("Cache-Status") == [] for answer in (blocked, absent, unreachable))
+
+
+@pytest.mark.parametrize("setting, seen", [("", (False, True)), ("cache_status auto", (False, True)),
+    ("cache_status on", (True, True)), ("cache_status off", (False, False))])
+def test_the_setting(setting, seen):
+    """On an intercepted connection, and to a client of a forward port."""
+    rest = DEFAULT_CONFIG.replace("cache_status on\n", "")
+    with Lab() as lab:
+        way = Way(lab, lab.weir(f"listen 3129 redirect\nlisten 3128 forward\n{rest}{setting}\n"), 4)
+        target, told = way.unique("/static/100"), []
+        told.append(way.fetch(target))
+        with way.lab.connect(way.gateway_address, 3128) as client:
+            client.request("GET", f"http://{way.host}{target}", {"Host": way.host})
+            told.append(client.read_response())
+        assert tuple("Cache-Status" in dict(answer.fields) for answer in told) == seen
+        assert [entry(way, target, number, 2)["result"] for number in (0, 1)] == ["MISS", "HIT"]
