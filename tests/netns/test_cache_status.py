@@ -110,6 +110,66 @@ def test_max_stale(way4):
     assert way4.daemon.stats()["stale"] >= 1
 
 
+def test_stale_while_it_is_refreshed(way):
+    target = way.unique("/static/100?h=Cache-Control:max-age=0,stale-while-revalidate=100")
+    way.fetch(target)
+    said = member(way.fetch(target))
+    assert said["hit"] and said["ttl"] <= 0 and said["detail"] == "stale-while-revalidate"
+    wait_for(lambda: way.origin.count(target) == 2, what="the refresh")
+    assert way.origin.seen(target)[1].get("If-None-Match") == '"s-100"'
+    line = entry(way, target, count=2)
+    assert (line["result"], line["reason"]) == ("STALE", "stale-while-revalidate")
+
+
+class Failing:
+    """An origin that answers once, and has trouble from then on: a status, or no answer at all."""
+
+    def __init__(self, status, control):
+        self.status, self.control, self.requests = status, control, []
+
+    def __call__(self, peer, _):
+        while (request := peer.read_request()) and request.start:
+            self.requests.append(request)
+            if len(self.requests) == 1:
+                peer.respond("200 OK", {"Content-Length": 5, "Cache-Control": self.control, "ETag": '"f"'}, b"first")
+            elif self.status:
+                peer.respond(f"{self.status} Trouble", {"Content-Length": 7}, b"trouble")
+            else:
+                return peer.reset()
+
+
+@pytest.mark.parametrize("status, control, detail", [(503, "max-age=0, stale-if-error=100", "stale-if-error"),
+    (500, "max-age=0, stale-if-error=100", "stale-if-error"), (None, "max-age=0", "disconnected")])
+def test_stale_since_the_origin_failed(way4, status, control, detail):
+    handler = Failing(status, control)
+    origin, target = way4.serve(handler), way4.unique("/x")
+    assert way4.fetch(target, to=origin).body == b"first"
+    answer = way4.fetch(target, to=origin)
+    said = member(answer)
+    assert (answer.status, answer.body) == (200, b"first")
+    assert (said["fwd"], said["fwd-status"], said["stored"], said["detail"]) == ("stale", status, None, detail)
+    assert said["ttl"] <= 0 and handler.requests[1].get("If-None-Match") == '"f"'
+    line = entry(way4, target, count=2)
+    assert (line["result"], line["lookup"], line["reason"]) == ("STALE", "expired", detail)
+
+
+@pytest.mark.parametrize("status, control", [(503, "max-age=0"), (503, "max-age=0, must-revalidate, stale-if-error=9"),
+    (None, "max-age=0, must-revalidate")])
+def test_the_failure_where_stale_is_not_allowed(way4, status, control):
+    handler = Failing(status, control)
+    origin, target = way4.serve(handler), way4.unique("/x")
+    way4.fetch(target, to=origin)
+    answer = way4.fetch(target, to=origin)
+    assert answer.status in ((status,) if status else (502, 504)) and len(handler.requests) >= 2
+    line = entry(way4, target, count=2)
+    assert (line["result"], line["lookup"]) == ("PASS" if status else "ERROR", "expired")
+    if status:
+        said = member(answer)
+        assert (said["fwd"], said["fwd-status"], said["stored"]) == ("stale", status, None)
+    else:
+        assert answer.all("Cache-Status") == []
+
+
 @pytest.mark.parametrize("path, method, fields, forward, detail", [
     ("/static/100", "POST", {}, "method", None),
     ("/static/never/1", "GET", {}, "bypass", "not-allowed"),

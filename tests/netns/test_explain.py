@@ -75,6 +75,26 @@ def test_it_changes_nothing(way4):
     assert way4.origin.count(target) == 1 and len(lines_of(way4, target, 1)) == 1
 
 
+def test_a_hit_that_would_be_refreshed(way4):
+    target = way4.unique("/static/100?h=Cache-Control:max-age=0,stale-while-revalidate=100")
+    way4.fetch(target)
+    for _ in range(2):
+        told = only(explain(way4, target))
+        assert (told["lookup"], told["reason"], told["refreshed"]) == ("HIT", "stale-while-revalidate", True)
+        assert 'If-None-Match: "s-100"' in told["sent"]
+    assert way4.origin.count(target) == 1
+
+
+def test_all_validators_would_be_sent(way4):
+    target = way4.unique("/static/100?h=Vary:Accept-Language")
+    for language in ("cs", "en"):
+        way4.fetch(target, fields={"Accept-Language": language})
+    told = only(explain(way4, target, "--header", "Accept-Language: de"))
+    assert (told["lookup"], told["reason"], told["variant_count"]) == ("MISS", "variant", 2)
+    way4.fetch(target, fields={"Accept-Language": "de"})
+    assert told["sent"] == [f"If-None-Match: {way4.origin.seen(target)[-1].get('If-None-Match')}"]
+
+
 def test_the_rules_and_their_place(way4):
     told = explain(way4, "/blocked/x", "--client", "10.57.1.66")
     assert not told["client"]["allowed"] and told["client"]["rule"] == "deny 10.57.1.66"
