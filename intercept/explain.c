@@ -143,8 +143,8 @@ static void ask_store(struct explain *explain, const struct acl_request *acl) {
             .authority = explain->explained.authority,
             .path = explain->explained.path,
             .now = moment_of_ms(clock_wall_ms(), clock_monotonic_ms()),
-            .store_allowed = explain->framing.kind == FRAMING_NONE &&
-                             !request_asks_for_upgrade(&explain->head) && !place->is_never_stored};
+            .store_allowed =
+                    request_fits_store(&explain->head, &explain->framing) && !place->is_never_stored};
     cache_explain(supervisor->daemon->cache, &query, &place->cache);
 }
 

@@ -157,10 +157,23 @@ void request_acl(const struct session *session, struct acl_request *acl) {
     };
 }
 
+static bool asks_for_upgrade(const struct http_head *head) {
+    return http_field_has_token(head, FIELD_CONNECTION, VIEW("upgrade")) &&
+           http_field_find(head, FIELD_UPGRADE, 0) && head->minor_version == 1 &&
+           !http_field_has_token(head, FIELD_UPGRADE, VIEW("h2c")); // HTTP/2 would leave our sight
+}
+
 // The store knows nothing of request bodies; but the answer to a POST may be one to GET.
-static bool has_unfit_body(const struct request *request) {
-    return request->framing.kind != FRAMING_NONE && request->head.method_id != METHOD_POST &&
-           request->head.method_id != METHOD_PATCH;
+static bool has_unfit_body(const struct http_head *head, const struct framing *framing) {
+    return framing->kind != FRAMING_NONE && head->method_id != METHOD_POST && head->method_id != METHOD_PATCH;
+}
+
+static bool is_without_body(const struct framing *framing) {
+    return framing->kind == FRAMING_NONE || (framing->kind == FRAMING_LENGTH && framing->length == 0);
+}
+
+bool request_fits_store(const struct http_head *head, const struct framing *framing) {
+    return !has_unfit_body(head, framing) && !(is_without_body(framing) && asks_for_upgrade(head));
 }
 
 void request_query(struct session *session, struct cache_query *query) {
@@ -173,7 +186,7 @@ void request_query(struct session *session, struct cache_query *query) {
             .authority = {request->authority, request->authority_length},
             .path = request->target.path,
             .now = worker_now(session->worker),
-            .store_allowed = !has_unfit_body(request) && !request->wants_upgrade &&
+            .store_allowed = request_fits_store(&request->head, &request->framing) &&
                              !acl_no_cache(session->settings->acl, &acl),
             .is_again = request->vain_lookups > 0,
     };
@@ -268,12 +281,6 @@ bool request_upload(struct session *session) {
 
 // ---- the head ----
 
-bool request_asks_for_upgrade(const struct http_head *head) {
-    return http_field_has_token(head, FIELD_CONNECTION, VIEW("upgrade")) &&
-           http_field_find(head, FIELD_UPGRADE, 0) && head->minor_version == 1 &&
-           !http_field_has_token(head, FIELD_UPGRADE, VIEW("h2c")); // HTTP/2 would leave our sight
-}
-
 static enum run answer_bad(struct session *session, const struct http_error *error) {
     static const char *const words[] = {
             "bad-request", "bad-version", "not-implemented", "head-too-large", "target-too-long"};
@@ -326,13 +333,12 @@ static enum run take_head(struct session *session, const struct http_head *head)
     request->authority_length =
             authority_normalise(&request->target.authority, request->authority, sizeof request->authority);
     body_decoder_init(&request->body, &request->framing);
-    request->body_done = request->framing.kind == FRAMING_NONE ||
-                         (request->framing.kind == FRAMING_LENGTH && request->framing.length == 0);
+    request->body_done = is_without_body(&request->framing);
     request->expects_continue = !request->body_done && request->head.minor_version == 1 &&
                                 http_field_has_token(&request->head, FIELD_EXPECT, VIEW("100-continue"));
     // A switch in the middle of a body would leave both sides with another idea of where the new protocol
     // begins: with a body the request goes on without Upgrade [RFC 9110 §7.8 lets us ignore it].
-    request->wants_upgrade = request->body_done && request_asks_for_upgrade(&request->head);
+    request->wants_upgrade = request->body_done && asks_for_upgrade(&request->head);
     if (!http_keeps_alive(&request->head) || session->worker->draining)
         session->closing = true;
     session_goto(session, STEP_admit);

@@ -18,7 +18,8 @@ void request_interrupted(struct session *session);
 // What the request asks of the policy and of the store. Views live as long as the request.
 void request_acl(const struct session *session, struct acl_request *acl);
 void request_query(struct session *session, struct cache_query *query);
-bool request_asks_for_upgrade(const struct http_head *head); // to a protocol that is relayed
+// Whether the store may be asked at all, by what the request is: its content, and no wish for an upgrade.
+bool request_fits_store(const struct http_head *head, const struct framing *framing);
 
 // Decodes the request body from `in` and hands it to the fetch, as far as there is room; sets want_read, and
 // the deadline while the client owes more. False: the body is broken or the client left in its middle, and
