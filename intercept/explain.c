@@ -138,11 +138,18 @@ static void ask_store(struct explain *explain, const struct acl_request *acl) {
     const struct supervisor *supervisor = explain->supervisor;
     struct explained_place *place = &explain->place;
     place->is_never_stored = acl_no_cache_rule(supervisor->settings->acl, acl, &place->store_rule);
+    const struct settings *settings = supervisor->settings;
+    struct cache_rules rules;
+    place->gave_up = !store_rules_find(
+            settings->store_rules, explain->explained.authority, explain->explained.path, &rules);
+    place->refresh = store_rules_line(settings->store_rules, rules.refresh);
     struct cache_query query = {.head = &explain->head,
             .destination = place->destination,
             .authority = explain->explained.authority,
             .path = explain->explained.path,
             .now = moment_of_ms(clock_wall_ms(), clock_monotonic_ms()),
+            .rules = &rules,
+            .is_offline = settings->config->offline == OFFLINE_ON,
             .store_allowed =
                     request_fits_store(&explain->head, &explain->framing) && !place->is_never_stored};
     cache_explain(supervisor->daemon->cache, &query, &place->cache);

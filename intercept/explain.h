@@ -38,7 +38,9 @@ struct explained_place { // one destination
     struct acl_match rule;
     bool is_never_stored; // no_cache
     struct acl_match store_rule;
-    bool is_refused; // some verdict keeps it from the store and from the origin
+    bool gave_up;                    // an expression of refresh_pattern did
+    const struct directive *refresh; // the refresh_pattern, or its default, that holds; NULL: none
+    bool is_refused;                 // some verdict keeps it from the store and from the origin
     struct cache_explanation cache;
 };
 

@@ -1,6 +1,7 @@
 // What `weir explain` shows, for people and for programs. What peers and origins sent is escaped.
 #include "admin/check.h"
 #include "admin/json.h"
+#include "admin/option.h"
 #include "cache/reason.h"
 #include "intercept/explain.h"
 
@@ -82,6 +83,24 @@ static void put_rule(const struct acl_match *match, const char *without, FILE *o
 
 static const char *allowed_word(bool is_allowed) {
     return is_allowed ? "allowed, " : "refused, ";
+}
+
+static struct view refresh_text(const struct directive *refresh, char out[static EXPLAIN_TEXT_BYTES]) {
+    size_t used = (size_t)snprintf(out, EXPLAIN_TEXT_BYTES, "%s", option_table[refresh->id].name);
+    for (unsigned i = 0; i < refresh->word_count && used < EXPLAIN_TEXT_BYTES; i++)
+        used += (size_t)snprintf(out + used, EXPLAIN_TEXT_BYTES - used, " %s", refresh->words[i].text);
+    return (struct view){out, used < EXPLAIN_TEXT_BYTES ? used : EXPLAIN_TEXT_BYTES - 1};
+}
+
+static void text_refresh(const struct explained_place *place, FILE *out) {
+    char text[EXPLAIN_TEXT_BYTES];
+    if (place->gave_up)
+        fputs("  refresh   an expression gave up on this URL: the standards alone\n", out);
+    if (!place->refresh)
+        return;
+    fputs("  refresh   by \"", out);
+    put_plain(refresh_text(place->refresh, text), out);
+    fprintf(out, "\" (%s:%u)\n", place->refresh->file, place->refresh->line);
 }
 
 static void text_begin(const struct explained *explained, FILE *out) {
@@ -200,6 +219,7 @@ static void text_rules(const struct explained_place *place, FILE *out) {
     put_rule(&place->rule, "no rule holds it", out);
     fprintf(out, "  storing   %s", allowed_word(!place->is_never_stored));
     put_rule(&place->store_rule, "no rule holds it", out);
+    text_refresh(place, out);
 }
 
 static void text_key(const struct explained *explained, const struct explained_place *place, FILE *out) {
@@ -319,6 +339,19 @@ static void json_variant(const struct cache_variant *variant, FILE *out) {
     fputc('}', out);
 }
 
+static void json_refresh(const struct explained_place *place, FILE *out) {
+    char text[EXPLAIN_TEXT_BYTES];
+    if (!place->refresh) {
+        fputs("\"refresh\":null,", out);
+        return;
+    }
+    fputs("\"refresh\":{", out);
+    json_string("rule", refresh_text(place->refresh, text), out);
+    fputc(',', out);
+    json_string("file", view_of(place->refresh->file), out);
+    fprintf(out, ",\"line\":%u},", place->refresh->line);
+}
+
 static void json_decision(const struct explained_place *place, FILE *out) {
     const struct cache_explanation *cache = &place->cache;
     struct view rest = view_of(cache->fields);
@@ -355,6 +388,7 @@ static void json_place(
     fputs("\"storing\":{", out);
     json_verdict(!place->is_never_stored, &place->store_rule, out);
     fputc(',', out);
+    json_refresh(place, out);
     json_decision(place, out);
     fputc('}', out);
 }

@@ -1,4 +1,5 @@
 """Cache-Status [RFC 9211] and the log's words, held against what really happened: what the origin was asked."""
+import json
 import re
 import threading
 
@@ -252,3 +253,35 @@ def test_the_setting(setting, seen):
         assert tuple("Cache-Status" in dict(answer.fields) for answer in told) == seen
         assert wait_for(lambda: sorted(line["result"] for line in lines_of(way, target)) == ["HIT", "MISS"],
             what="a MISS and a HIT in the log")
+
+
+def test_offline_and_squids_words():
+    """Nothing goes out, what is stored is given with its true age; and Squid's words for all that came before."""
+    with Lab() as lab:
+        squid = lab.directory / "squid.log"
+        config = f"listen 3129 redirect\n{DEFAULT_CONFIG}access_log {squid} squid\n"
+        way = Way(lab, lab.weir(config), 4)
+        fresh, stale = way.unique("/static/100"), way.unique("/static/100?h=Cache-Control:max-age=0")
+        way.fetch(fresh)
+        way.fetch(stale)
+        way.fetch(stale)
+        way.fetch(fresh, fields={"If-None-Match": '"s-100"'})
+        way.fetch(fresh, fields={"Cache-Control": "no-cache"})
+        asked = len(way.origin.requests)
+        way.daemon.reload(f"{config}offline on\n")
+        for target, detail, result in ((fresh, None, "HIT"), (stale, "offline", "STALE")):
+            answer = way.fetch(target)
+            said = member(answer)
+            assert (answer.status, answer.body) == (200, pattern(100))
+            assert said["hit"] and said["detail"] == detail and int(answer.get("Age")) >= 0
+            assert (said["ttl"] <= 0) == (result == "STALE") and not answer.all("Warning")
+        absent = way.fetch(way.unique("/static/100"))
+        assert absent.status == 504 and not absent.all("Cache-Status")
+        assert len(way.origin.requests) == asked
+        told = json.loads(way.daemon.command("explain", f"http://{way.host}/nowhere", "--json").stdout)
+        place = told["destinations"][0]
+        assert (place["reason"], place["unavailable"], place["sent"]) == ("offline", True, [])
+        lines = wait_for(lambda: len(found := squid.read_text().splitlines()) == 8 and found, what="eight lines")
+        words = sorted(re.search(r" (\w+/\d{3}) ", line).group(1) for line in lines)
+        assert words == sorted(["TCP_MISS/200", "TCP_MISS/200", "TCP_REFRESH_UNMODIFIED/200", "TCP_IMS_HIT/304",
+            "TCP_REFRESH_UNMODIFIED/200", "TCP_MEM_HIT/200", "TCP_OFFLINE_HIT/200", "TCP_MISS/504"])

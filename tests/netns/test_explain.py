@@ -6,7 +6,7 @@ import pytest
 
 from lab import wait_for
 
-CONFIG = "no_cache */never/*\nblock */blocked/*\ndeny 10.57.1.66\n"
+CONFIG = "refresh_pattern /long/ 60 50% 120 override-expire\nno_cache */never/*\nblock */blocked/*\ndeny 10.57.1.66\n"
 
 
 def explain(way, target, *words, host=None, check=True):
@@ -105,6 +105,17 @@ def test_the_rules_and_their_place(way4):
     never = only(explain(way4, "/static/never/5", "--client", "10.57.0.2"))
     assert (never["storing"]["allowed"], never["storing"]["rule"]) == (False, "no_cache */never/*")
     assert (never["lookup"], never["reason"]) == ("PASS", "not-allowed")
+
+
+def test_the_refresh_pattern_that_holds(way4):
+    target = way4.unique("/static/100?h=Cache-Control:max-age=1&where=/long/")
+    way4.fetch(target)
+    place = only(explain(way4, target))
+    assert place["refresh"]["rule"] == "refresh_pattern /long/ 60 50% 120 override-expire"
+    assert open(place["refresh"]["file"], encoding="utf-8").read().splitlines()[place["refresh"]["line"] - 1] == (
+        place["refresh"]["rule"])
+    assert place["variants"][0]["lifetime_s"] == 3600 and place["lookup"] == "HIT"
+    assert only(explain(way4, way4.unique("/static/100")))["refresh"] is None
 
 
 def test_every_destination(way):
