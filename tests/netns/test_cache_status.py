@@ -192,6 +192,34 @@ def test_past_the_store(way4, path, method, fields, forward, detail):
     assert answer.line["result"] == "PASS"
 
 
+def test_an_answer_to_post_that_may_be_stored(way4):
+    target = way4.unique("/posted")
+    origin = way4.serve(posted)
+    answer = ask(way4, target, "POST", body=b"x", to=origin)
+    said = member(answer)
+    assert (said["fwd"], said["fwd-status"], said["stored"]) == ("method", 200, True) and said["ttl"] > 90
+    assert answer.line["result"] == "MISS"
+    again = ask(way4, target, to=origin)
+    assert member(again)["hit"] and again.body == b"made" and again.line["result"] == "HIT"
+
+
+def posted(peer, _):
+    while (request := peer.read_request()) and request.start:
+        where = f"http://{request.get('Host')}{request.target}"
+        peer.respond("200 OK", {"Content-Length": 4, "Cache-Control": "max-age=100", "Content-Location": where}, b"made")
+
+
+def test_a_fresh_response_whose_confirmation_is_not_to_be_had(way4):
+    handler = Failing(None, "max-age=1000")
+    origin, target = way4.serve(handler), way4.unique("/x")
+    way4.fetch(target, to=origin)
+    wait_for(lambda: int(way4.fetch(target, to=origin).get("Age")) >= 1, what="an age")
+    answer = ask(way4, target, to=origin, fields={"Cache-Control": "max-age=0"})
+    said = member(answer)
+    assert (answer.body, said["fwd"], said["detail"]) == (b"first", "request", "request-max-age") and said["ttl"] > 900
+    assert answer.line["result"] == "HIT" and len(handler.requests) >= 2
+
+
 def test_collapsed(way):
     target, answers = way.unique("/late/1000"), []
     threads = [threading.Thread(target=lambda: answers.append(way.fetch(target))) for _ in range(4)]
