@@ -8,7 +8,7 @@ UNITDIR ?= /usr/lib/systemd/system
 CC = gcc
 
 FOLDERS := admin http acl cache intercept iptables
-LIBRARIES := libmnl libcap-ng libsystemd libcares libxxhash
+LIBRARIES := libmnl libcap-ng libsystemd libcares libxxhash libpcre2-8
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \
 	-Wswitch-enum -Wundef -Werror
 FLAGS.release := -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
@@ -26,9 +26,12 @@ SOURCES := $(foreach folder,$(FOLDERS),$(wildcard $(folder)/*.c))
 OBJECTS := $(patsubst %.c,$(OUT)/%.o,$(filter-out admin/main.c,$(SOURCES)))
 UNIT_SOURCES := $(wildcard tests/unit/*.c tests/unit/*/*.c)
 UNIT_OBJECTS := $(patsubst %.c,$(OUT)/%.o,$(UNIT_SOURCES))
+# The daemon over a fake loop, clock and network: tests/replay/X.c is linked in place of the real X.c.
+REPLAY_OBJECTS := $(patsubst %.c,$(OUT)/%.o,$(wildcard tests/replay/*.c))
+REPLAY_FAKED := $(patsubst %,$(OUT)/%.o,admin/clock intercept/loop intercept/dial intercept/origdst intercept/access_log)
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
 
-.PHONY: all help test unit netns bench run lint format asan tsan fuzz install uninstall clean packages-build
+.PHONY: all help test unit replay netns bench run lint format asan tsan fuzz install uninstall clean packages-build
 .DELETE_ON_ERROR:
 
 all: packages-build
@@ -37,7 +40,7 @@ all: packages-build
 help:
 	@echo 'make            build (installs the packages it needs when root); V=1 shows the commands'
 	@echo 'make run        a LAN, a gateway and an origin in namespaces, with weir on the gateway; ONCE=1 leaves at the end'
-	@echo 'make test       unit and netns tests'
+	@echo 'make test       unit, replay and netns tests'
 	@echo 'make bench      beside Squid and nginx on one interception path (installs both)'
 	@echo 'make lint asan tsan fuzz    format, arrows and static checks; sanitizers; fuzzers (FUZZ_SECONDS each)'
 	@echo 'make install    to $$(DESTDIR)$$(PREFIX); make uninstall'
@@ -58,19 +61,29 @@ $(OUT)/unit: $(UNIT_OBJECTS) $(OBJECTS)
 	@echo "  LINK $@"
 	$(Q)$(LINK) -o $@ $^ $(LIBS) -lcunit
 
--include $(patsubst %.o,%.d,$(OBJECTS) $(UNIT_OBJECTS) $(OUT)/admin/main.d)
+$(OUT)/weir-replay: $(REPLAY_OBJECTS) $(filter-out $(REPLAY_FAKED),$(OBJECTS))
+	@echo "  LINK $@"
+	$(Q)$(LINK) -Wl,--wrap=close -o $@ $^ $(LIBS)
+
+-include $(patsubst %.o,%.d,$(OBJECTS) $(UNIT_OBJECTS) $(REPLAY_OBJECTS) $(OUT)/admin/main.d)
 
 unit:
 	@tools/install-packages build test
 	@$(MAKE) --no-print-directory -j$$(nproc) $(OUT)/unit
 	$(OUT)/unit
 
+REPLAY_TESTS ?= tests/replay
+replay:
+	@tools/install-packages build test
+	@$(MAKE) --no-print-directory -j$$(nproc) $(OUT)/weir-replay
+	WEIR_REPLAY=$(OUT)/weir-replay /usr/bin/python3 -m pytest -q -p no:cacheprovider $(REPLAY_TESTS)
+
 NETNS_TESTS ?= tests/netns
 netns: all
 	@tools/install-packages build run test
 	/usr/bin/python3 -m pytest -q -p no:cacheprovider $(NETNS_TESTS)
 
-test: unit netns
+test: unit replay netns
 
 # Side by side with Squid and nginx. Installing these two starts their services.
 bench: all
@@ -127,7 +140,7 @@ fuzz-%: build/fuzz/%
 		-artifact_prefix=build/fuzz/$*- $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict)) build/fuzz/corpus/$* tests/fuzz/corpus/$*
 build/fuzz/%: tests/fuzz/%.c $(FUZZ_SOURCES)
 	@mkdir -p $(@D)
-	clang $(FUZZ_FLAGS) -o $@ $^
+	clang $(FUZZ_FLAGS) -o $@ $^ $(shell pkg-config --libs libpcre2-8)
 .PRECIOUS: build/fuzz/%
 
 # ---- installing ----

@@ -65,7 +65,8 @@ typedef int64_t SCALAR_NUMBER; // counts; "auto" is 0 where the table says so
 typedef int64_t SCALAR_SIZE;   // bytes
 typedef int64_t SCALAR_TIME;   // milliseconds
 typedef const char *SCALAR_TEXT;
-enum { ON_FAILURE_OPEN, ON_FAILURE_CLOSED }; // the choices of on_failure, in its order
+enum { ON_FAILURE_OPEN, ON_FAILURE_CLOSED };                   // the choices of on_failure, in its order
+enum { CACHE_STATUS_AUTO, CACHE_STATUS_ON, CACHE_STATUS_OFF }; // and of cache_status
 
 typedef int SCALAR_CHOICE; // index into the `unit` column's words, "open|closed"
 

@@ -61,6 +61,7 @@ struct cache_query {
     const struct cache_rules *rules; // of this URL; NULL: the standards alone
     bool store_allowed;              // false: no_cache, a body in the request...: LOOKUP_PASS
     bool is_offline;                 // nothing may be asked of the origin
+    uint32_t *fired;                 // may be NULL; gets 1 << each refresh_option that made a difference
 };
 
 enum lookup {
@@ -109,6 +110,7 @@ struct cache_response {
     struct moment response_at;
     const struct cache_rules *rules; // as in the query
     bool has_body;                   // false: HEAD, 204, 304...
+    uint32_t *fired;                 // as in the query
 };
 
 // Called once, with the final (not interim) response head. `*reason` becomes a static word for the log.
@@ -188,7 +190,8 @@ enum read cache_reader_head(
 // END, BROKEN.
 enum read cache_reader_peek(struct cache_reader *reader, struct iovec *pieces, int count, int *used);
 void cache_reader_advance(struct cache_reader *reader, uint64_t bytes);
-// Goes to `offset` in a whole object (a range). False when it is not (yet) possible there.
+// Goes to `offset` of the representation (a range). Where the bytes are still to come, peek waits for them.
+// False before the head, beyond the end, and backwards in a stream.
 bool cache_reader_seek(struct cache_reader *reader, uint64_t offset);
 // Idempotent. The wake is not running and will not be called after this returns.
 void cache_reader_detach(struct cache_reader *reader);

@@ -247,7 +247,7 @@ void cache_fill_append(struct cache_fill *fill, const void *data, size_t length)
         object->last = chain.last;
     }
     object->length += length;
-    object_wake_readers(object);
+    object_wake_reached(object);
     pthread_mutex_unlock(&object->lock);
 }
 

@@ -42,6 +42,7 @@ static struct stored_head *head_of(const struct arrival *arrival, bool is_stored
     struct stored_head_source source = {.head = response->head, .date_s = -1};
     if (is_stored) {
         bool needs_date = !http_field_find(response->head, FIELD_DATE, 0);
+        source.control = &arrival->control;
         source.date_s = needs_date ? arrival->freshness.date_s : -1;
         source.vary = arrival->vary;
         source.selectors = arrival->selectors;

@@ -106,13 +106,21 @@ void object_attach(struct cache_object *object, struct cache_reader *reader, enu
     pthread_mutex_unlock(&object->lock);
 }
 
+static void wake(struct cache_reader *reader) {
+    reader->waiting = false;
+    reader->wake(reader);
+}
+
 void object_wake_readers(struct cache_object *object) {
-    for (struct cache_reader *reader = object->readers; reader; reader = reader->next) {
-        if (!reader->waiting)
-            continue;
-        reader->waiting = false;
-        reader->wake(reader);
-    }
+    for (struct cache_reader *reader = object->readers; reader; reader = reader->next)
+        if (reader->waiting)
+            wake(reader);
+}
+
+void object_wake_reached(struct cache_object *object) {
+    for (struct cache_reader *reader = object->readers; reader; reader = reader->next)
+        if (reader->waiting && reader->offset < object->length)
+            wake(reader);
 }
 
 static bool is_interested(const struct cache_object *object, const struct cache_reader *reader) {
@@ -136,7 +144,7 @@ static uint64_t slowest_offset(const struct cache_object *object) {
 
 static bool has_waiting_reader(const struct cache_object *object) {
     for (const struct cache_reader *reader = object->readers; reader; reader = reader->next)
-        if (is_interested(object, reader) && reader->offset == object->length)
+        if (is_interested(object, reader) && reader->offset >= object->length)
             return true;
     return false;
 }
@@ -148,7 +156,7 @@ unsigned object_cut_laggards(struct cache_object *object) {
     if (!object->streaming || !has_waiting_reader(object))
         return 0;
     for (struct cache_reader *reader = object->readers; reader; reader = reader->next) {
-        if (!is_interested(object, reader) || reader->is_cut || object->length - reader->offset <= window / 2)
+        if (!is_interested(object, reader) || reader->is_cut || reader->offset + window / 2 >= object->length)
             continue;
         reader->is_cut = true;
         reader->waiting = false;

@@ -90,7 +90,8 @@ void object_charge(struct cache_object *object, uint64_t bytes, bool is_stream);
 void object_attach(struct cache_object *object, struct cache_reader *reader, enum reader_role role);
 
 // All below: the object's lock is held.
-void object_wake_readers(struct cache_object *object);
+void object_wake_readers(struct cache_object *object); // all that wait
+void object_wake_reached(struct cache_object *object); // those whose offset the content has reached
 void object_unlink_reader(struct cache_object *object, struct cache_reader *reader);
 unsigned object_count_readers(const struct cache_object *object); // who want what comes
 // After a reader of a stream went on or away: frees what all have passed, and wakes the producer when there

@@ -43,7 +43,7 @@ static bool is_understood(int status) { // for must-understand [RFC 9111 §5.2.2
 static const char *forbidden(const struct http_head *head, const struct cache_control *control) {
     if (control->no_store)
         return "no-store";
-    if (control->is_private || control->private_fields)
+    if (control->is_private)
         return "private";
     if (head->status < 200 || head->status == 206 || head->status == 304 ||
             http_field_find(head, FIELD_CONTENT_RANGE, 0))

@@ -66,9 +66,10 @@ static void fill_out(const struct cache_reader *reader, const struct cache_query
         bool is_first_delivery, struct cache_head *out) {
     const struct stored_head *head = reader->object->head;
     bool is_without_age = is_first_delivery && !head->freshness.has_age;
-    *out = (struct cache_head){.status = head->http.status,
+    *out = (struct cache_head){.lifetime_s = head->freshness.lifetime_s,
+            .status = head->http.status,
             .minor_version = head->http.minor_version,
-            .head = &head->http,
+            .head = is_first_delivery && head->first ? head->first : &head->http,
             .content_length = content_length(reader->object),
             .age_s = is_without_age ? -1 : freshness_age(&head->freshness, query->now),
             .has_body = head->has_body};
@@ -107,11 +108,12 @@ enum read cache_reader_head(
 
 // ---- the content ----
 
-// Goes on to the block that holds the byte at `offset`, or ends there.
+// Goes on to the block that holds the byte at `offset`, or that ends there. NULL when the content does not
+// reach as far yet: of a stream, that block may be freed before the reader comes to it.
 static struct block *settle(struct block *block, uint64_t offset) {
     while (block && block->next && offset >= block->start + block->used)
         block = block->next;
-    return block;
+    return block && offset <= block->start + block->used ? block : NULL;
 }
 
 static int collect(
@@ -186,14 +188,33 @@ void cache_reader_advance(struct cache_reader *reader, uint64_t bytes) {
     pthread_mutex_unlock(&object->lock);
 }
 
+// While it arrives: forwards, to where the bytes may still be waited for; backwards only where nothing is
+// freed behind a reader.
+static bool seek_arriving(struct cache_reader *reader, struct cache_object *object, uint64_t offset) {
+    if (object_phase(object) == PHASE_PENDING || (object->streaming && offset < reader->offset))
+        return false;
+    bool was_slowest = reader->offset <= object->floor;
+    reader->offset = offset;
+    reader->position = NULL;
+    if (was_slowest)
+        object_reader_passed(object);
+    return true;
+}
+
 bool cache_reader_seek(struct cache_reader *reader, uint64_t offset) {
     struct cache_object *object = reader->object;
     CHECK(object);
-    if (object_phase(object) != PHASE_WHOLE || offset > object->body->length)
-        return false;
-    reader->offset = offset;
-    reader->position = settle(object->body->first, offset);
-    return true;
+    if (object_phase(object) == PHASE_WHOLE) {
+        if (offset > object->body->length)
+            return false;
+        reader->offset = offset;
+        reader->position = settle(object->body->first, offset);
+        return true;
+    }
+    pthread_mutex_lock(&object->lock);
+    bool is_possible = seek_arriving(reader, object, offset);
+    pthread_mutex_unlock(&object->lock);
+    return is_possible;
 }
 
 void cache_reader_detach(struct cache_reader *reader) {

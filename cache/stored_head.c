@@ -5,16 +5,14 @@
 
 #include <string.h>
 
-typedef bool field_filter(const struct http_field *field);
+enum keep { KEEP_NOT, KEEP_STORED, KEEP_FIRST }; // FIRST: for the client that it was fetched for, no other
 
-static bool is_end_to_end(const struct http_field *field) {
-    return !field->hop && field->id != FIELD_CONTENT_LENGTH && field->id != FIELD_TRANSFER_ENCODING &&
-           field->id != FIELD_AGE;
-}
-
-static bool is_any(const struct http_field *field) {
-    (void)field;
-    return true;
+static enum keep keep_of(const struct stored_head_source *source, const struct http_field *field) {
+    if (field->hop || field->id == FIELD_CONTENT_LENGTH || field->id == FIELD_TRANSFER_ENCODING ||
+            field->id == FIELD_AGE)
+        return KEEP_NOT;
+    bool is_left_out = source->control && cache_control_leaves_out(source->control, field->name);
+    return is_left_out ? KEEP_FIRST : KEEP_STORED;
 }
 
 struct room { // what a copy needs, counted first and then filled
@@ -22,15 +20,13 @@ struct room { // what a copy needs, counted first and then filled
     size_t text;
 };
 
-static struct room measure(const struct http_head *head, field_filter *keep) {
-    struct room room = {0, head->method.length + head->target.length + head->reason.length};
-    for (unsigned i = 0; i < head->field_count; i++) {
-        if (!keep(&head->fields[i]))
-            continue;
-        room.fields++;
-        room.text += head->fields[i].name.length + head->fields[i].value.length;
-    }
-    return room;
+static struct room measure_start(const struct http_head *head) {
+    return (struct room){0, head->method.length + head->target.length + head->reason.length};
+}
+
+static void measure_field(struct room *room, const struct http_field *field) {
+    room->fields++;
+    room->text += field->name.length + field->value.length;
 }
 
 static struct view copy(char **end, struct view view) {
@@ -41,18 +37,11 @@ static struct view copy(char **end, struct view view) {
     return copied;
 }
 
-static void copy_fields(
-        struct stored_head *stored, const struct http_head *head, field_filter *keep, char **end) {
-    struct http_head *http = &stored->http;
-    for (unsigned i = 0; i < head->field_count; i++) {
-        const struct http_field *field = &head->fields[i];
-        if (!keep(field))
-            continue;
-        http->fields[http->field_count++] = (struct http_field){.name = copy(end, field->name),
-                .value = copy(end, field->value),
-                .id = field->id,
-                .hop = field->hop};
-    }
+static void copy_field(struct http_head *http, const struct http_field *field, char **end) {
+    http->fields[http->field_count++] = (struct http_field){.name = copy(end, field->name),
+            .value = copy(end, field->value),
+            .id = field->id,
+            .hop = field->hop};
 }
 
 static void copy_start_line(struct stored_head *stored, const struct http_head *head, char **end) {
@@ -65,12 +54,9 @@ static void copy_start_line(struct stored_head *stored, const struct http_head *
             .fields = stored->fields};
 }
 
-static void add_date(struct stored_head *stored, int64_t date_s, char **end) {
-    char date[DATE_BYTES];
+static struct http_field date_field(int64_t date_s, char date[static DATE_BYTES]) {
     date_print(date_s, date);
-    struct http_head *http = &stored->http;
-    http->fields[http->field_count++] = (struct http_field){
-            .name = copy(end, VIEW("Date")), .value = copy(end, view_of(date)), .id = FIELD_DATE};
+    return (struct http_field){.name = VIEW("Date"), .value = view_of(date), .id = FIELD_DATE};
 }
 
 static size_t align(size_t bytes) {
@@ -89,19 +75,52 @@ static struct stored_head *allocate(struct room room, size_t tail_bytes, char **
     return stored;
 }
 
-struct stored_head *stored_head_new(const struct stored_head_source *source) {
-    struct room room = measure(source->head, is_end_to_end);
-    room.text += source->vary.length + source->selectors.length;
-    if (source->date_s >= 0) {
-        room.fields++;
-        room.text += sizeof "Date" + DATE_BYTES;
+static struct room measure(const struct stored_head_source *source, unsigned kept[static KEEP_FIRST + 1]) {
+    struct room room = measure_start(source->head);
+    for (unsigned i = 0; i < source->head->field_count; i++) {
+        enum keep keep = keep_of(source, &source->head->fields[i]);
+        kept[keep]++;
+        if (keep != KEEP_NOT)
+            measure_field(&room, &source->head->fields[i]);
     }
-    char *end;
-    struct stored_head *stored = allocate(room, source->tail_bytes, &end);
+    room.text += source->vary.length + source->selectors.length;
+    return room;
+}
+
+static void copy_kept(
+        struct http_head *http, const struct stored_head_source *source, enum keep keep, char **end) {
+    for (unsigned i = 0; i < source->head->field_count; i++)
+        if (keep_of(source, &source->head->fields[i]) == keep)
+            copy_field(http, &source->head->fields[i], end);
+}
+
+// The same fields, and behind them those that only the first client gets. In the tail's last bytes.
+static void add_first(struct stored_head *stored, const struct stored_head_source *source, char **end) {
+    struct http_head *first = (struct http_head *)(stored->tail + align(stored->tail_bytes));
+    *first = stored->http;
+    copy_kept(first, source, KEEP_FIRST, end);
+    stored->first = first;
+}
+
+struct stored_head *stored_head_new(const struct stored_head_source *source) {
+    unsigned kept[KEEP_FIRST + 1] = {0};
+    struct room room = measure(source, kept);
+    char *end, text[DATE_BYTES];
+    struct http_field date;
+    if (source->date_s >= 0) {
+        date = date_field(source->date_s, text);
+        measure_field(&room, &date);
+    }
+    size_t tail_bytes = align(source->tail_bytes);
+    struct stored_head *stored =
+            allocate(room, tail_bytes + (kept[KEEP_FIRST] ? sizeof *stored->first : 0), &end);
+    stored->tail_bytes = source->tail_bytes;
     copy_start_line(stored, source->head, &end);
-    copy_fields(stored, source->head, is_end_to_end, &end);
+    copy_kept(&stored->http, source, KEEP_STORED, &end);
     if (source->date_s >= 0)
-        add_date(stored, source->date_s, &end);
+        copy_field(&stored->http, &date, &end);
+    if (kept[KEEP_FIRST])
+        add_first(stored, source, &end);
     stored->vary = copy(&end, source->vary);
     stored->selectors = copy(&end, source->selectors);
     stored->http.field_capacity = stored->http.field_count;
@@ -109,10 +128,14 @@ struct stored_head *stored_head_new(const struct stored_head_source *source) {
 }
 
 struct stored_head *stored_head_new_request(const struct http_head *head) {
+    struct room room = measure_start(head);
+    for (unsigned i = 0; i < head->field_count; i++)
+        measure_field(&room, &head->fields[i]);
     char *end;
-    struct stored_head *stored = allocate(measure(head, is_any), 0, &end);
+    struct stored_head *stored = allocate(room, 0, &end);
     copy_start_line(stored, head, &end);
-    copy_fields(stored, head, is_any, &end);
+    for (unsigned i = 0; i < head->field_count; i++)
+        copy_field(&stored->http, &head->fields[i], &end);
     stored->http.field_capacity = stored->http.field_count;
     return stored;
 }

@@ -8,7 +8,9 @@
 #include <stddef.h>
 
 struct stored_head {
-    struct http_head http; // fields and text lie behind this struct
+    struct http_head http;         // fields and text lie behind this struct
+    const struct http_head *first; // NULL: none but `http`. What the client it was fetched for gets, and
+                                   // nobody else: with the fields left out of `http`, behind the others
     struct freshness freshness;
     struct view vary, selectors; // cache/vary.h
     int64_t content_length;      // -1: not known in advance
@@ -21,7 +23,9 @@ struct stored_head {
 
 struct stored_head_source {
     const struct http_head *head;
-    int64_t date_s; // a Date to add, -1: none [RFC 9110 §6.6.1]
+    const struct cache_control *control; // of `head`: what its private and no-cache name is left out
+                                         // [RFC 9111 §5.2.2.4, §5.2.2.7]; NULL: nothing is
+    int64_t date_s;                      // a Date to add, -1: none [RFC 9110 §6.6.1]
     struct view vary, selectors;
     size_t tail_bytes;
 };

@@ -1,7 +1,7 @@
 #include "cache/update.h"
 
 #include "cache/budget.h"
-#include "http/range.h"
+#include "http/condition.h"
 
 bool update_matches(const struct http_head *stored, const struct http_head *not_modified) {
     const struct http_field *old = http_field_find(stored, FIELD_ETAG, 0);

@@ -5,7 +5,7 @@ MANUALS := build/docs/weir.8 build/docs/weir.conf.5
 .PHONY: manuals lint-manuals
 manuals: $(MANUALS)
 
-build/docs/manual: docs/manual.c $(wildcard admin/*.tbl intercept/*.tbl)
+build/docs/manual: docs/manual.c $(wildcard admin/*.tbl cache/*.tbl intercept/*.tbl)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu17 -O1 -I. $(WARNINGS) -o $@ $<
 

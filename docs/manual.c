@@ -231,6 +231,15 @@ static void put_results(void) {
 #endif
 }
 
+static void put_reasons(void) {
+    fputs(".Pp\nThe reasons are:\n.Bl -tag -width Ds -compact\n", stdout);
+#define REASON(word, forward, meaning) put_row(word, meaning);
+#include "cache/reason.tbl"
+#define REASON(word, meaning) put_row(word, meaning);
+#include "intercept/reason.tbl"
+    fputs(".El\n", stdout);
+}
+
 static const struct table {
     const char *name;
     void (*put)(void);
@@ -242,6 +251,7 @@ static const struct table {
         {"aliases", put_aliases},
         {"later", put_later},
         {"results", put_results},
+        {"reasons", put_reasons},
 };
 
 static bool put_table(const char *name) {

@@ -25,10 +25,9 @@ static struct directive directive_of(struct view member) {
     return directive;
 }
 
-static int64_t delta_of(const struct directive *directive) {
+int64_t cache_control_delta(struct view digits) {
     uint64_t number = 0;
-    struct view digits = directive->argument;
-    if (!directive->is_wellformed || digits.length == 0)
+    if (digits.length == 0)
         return DELTA_INVALID;
     for (size_t i = 0; i < digits.length; i++)
         if (digits.data[i] < '0' || digits.data[i] > '9')
@@ -38,15 +37,37 @@ static int64_t delta_of(const struct directive *directive) {
     return (int64_t)number;
 }
 
+static int64_t delta_of(const struct directive *directive) {
+    return directive->is_wellformed ? cache_control_delta(directive->argument) : DELTA_INVALID;
+}
+
 // The first of several stands [RFC 9111 §4.2.1].
 static void set_delta(int64_t *delta, const struct directive *directive) {
     if (*delta == DELTA_NONE)
         *delta = delta_of(directive);
 }
 
-static void set_either(bool *whole, bool *fields, const struct directive *directive) {
-    // Only a well-formed list of fields narrows it: in doubt the whole response is meant.
-    if (directive->argument.length > 0 && directive->is_wellformed)
+// Takes a list of field names in. False, and nothing of it taken, when it is none, or too long a one.
+static bool take_names(struct cache_control *control, const struct directive *directive) {
+    struct list list = {.rest = directive->argument};
+    unsigned count = control->name_count;
+    struct view name;
+    if (!directive->is_wellformed)
+        return false;
+    while (list_next(&list, &name)) {
+        if (!octet_all_token(name) || count == CACHE_CONTROL_NAMES_MAX)
+            return false;
+        control->names[count++] = name;
+    }
+    bool has_names = count > control->name_count;
+    control->name_count = count;
+    return has_names;
+}
+
+// Only a well-formed list of fields narrows it: in doubt the whole response is meant.
+static void set_either(
+        struct cache_control *control, bool *whole, bool *fields, const struct directive *directive) {
+    if (take_names(control, directive))
         *fields = true;
     else
         *whole = true;
@@ -54,9 +75,9 @@ static void set_either(bool *whole, bool *fields, const struct directive *direct
 
 static void read_directive(struct cache_control *control, const struct directive *directive) {
     if (view_equal_fold(directive->name, VIEW("no-cache")))
-        set_either(&control->no_cache, &control->no_cache_fields, directive);
+        set_either(control, &control->no_cache, &control->no_cache_fields, directive);
     else if (view_equal_fold(directive->name, VIEW("private")))
-        set_either(&control->is_private, &control->private_fields, directive);
+        set_either(control, &control->is_private, &control->private_fields, directive);
     else if (view_equal_fold(directive->name, VIEW("max-stale")) && !directive->has_argument)
         control->max_stale_any = true;
 #define FLAG(member, text) else if (view_equal_fold(directive->name, VIEW(text))) control->member = true;
@@ -78,4 +99,11 @@ void cache_control_parse(const struct http_head *head, struct cache_control *con
         struct directive directive = directive_of(member);
         read_directive(control, &directive);
     }
+}
+
+bool cache_control_leaves_out(const struct cache_control *control, struct view name) {
+    for (unsigned i = 0; i < control->name_count; i++)
+        if (view_equal_fold(control->names[i], name))
+            return true;
+    return false;
 }

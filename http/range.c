@@ -1,7 +1,10 @@
 #include "http/range.h"
 
 #include "http/date.h"
+#include "http/list.h"
 #include "http/octet.h"
+
+#include <string.h>
 
 // Digits alone, above UINT64_MAX saturated. False when empty or anything else.
 static bool read_position(struct view text, uint64_t *position) {
@@ -13,146 +16,181 @@ static bool read_position(struct view text, uint64_t *position) {
     return text.length > 0;
 }
 
-static enum range suffix_range(struct view digits, uint64_t size, uint64_t *first, uint64_t *last) {
-    uint64_t length;
-    if (!read_position(digits, &length))
-        return RANGE_NONE;
-    if (length == 0)
-        return RANGE_UNSATISFIABLE;
-    if (size == 0)
-        return RANGE_NONE; // satisfiable, but no Content-Range can say so
-    *first = length < size ? size - length : 0;
-    *last = size - 1;
-    return RANGE_ONE;
-}
+// ---- Range ----
 
-enum range range_parse(struct view value, uint64_t size, uint64_t *first, uint64_t *last) {
-    const struct view unit = VIEW("bytes=");
-    struct view text = view_trim(view_skip(value, unit.length));
+struct spec { // one range-spec, not yet held against any size
+    bool is_suffix;
+    uint64_t first, last; // of a suffix: `last` is its length
+};
+
+static bool read_spec(struct view text, struct spec *spec) {
     size_t dash = view_find(text, '-');
     struct view end = view_skip(text, dash + 1);
-    uint64_t from, to = UINT64_MAX;
-    if (!view_starts_fold(value, unit) || dash == text.length)
-        return RANGE_NONE;
-    if (dash == 0)
-        return suffix_range(end, size, first, last);
-    if (!read_position(view_take(text, dash), &from) || (end.length > 0 && !read_position(end, &to)) ||
-            from > to)
-        return RANGE_NONE;
-    if (from >= size)
-        return RANGE_UNSATISFIABLE;
-    *first = from;
-    *last = to < size ? to : size - 1;
-    return RANGE_ONE;
+    if (dash == text.length)
+        return false;
+    *spec = (struct spec){.is_suffix = dash == 0, .last = UINT64_MAX};
+    if (spec->is_suffix)
+        return read_position(end, &spec->last);
+    return read_position(view_take(text, dash), &spec->first) &&
+           (end.length == 0 || read_position(end, &spec->last)) && spec->first <= spec->last;
 }
 
-// The length of the entity tag at the start of `text`, 0 when there is none. No escapes in it.
-static size_t etag_length(struct view text) {
-    size_t start = view_starts(text, VIEW("W/")) ? 2 : 0;
-    if (start >= text.length || text.data[start] != '"')
-        return 0;
-    size_t end = start + 1 + octet_run(view_skip(text, start + 1), OCTET_ETAG);
-    return end < text.length && text.data[end] == '"' ? end + 1 : 0;
-}
-
-static bool is_etag(struct view text) {
-    return text.length > 0 && etag_length(text) == text.length;
-}
-
-static struct view opaque_tag(struct view etag) {
-    return view_starts(etag, VIEW("W/")) ? view_skip(etag, 2) : etag;
-}
-
-bool etag_equal_weak(struct view a, struct view b) {
-    return is_etag(a) && is_etag(b) && view_equal(opaque_tag(a), opaque_tag(b));
-}
-
-bool etag_equal_strong(struct view a, struct view b) {
-    return is_etag(a) && is_etag(b) && a.data[0] == '"' && view_equal(a, b);
-}
-
-typedef bool etag_compare(struct view a, struct view b);
-
-// Whether a list of entity tags has one like `etag`. What follows a malformed member is not read.
-static bool line_has_etag(struct view rest, struct view etag, etag_compare *compare) {
-    while (rest.length > 0) {
-        size_t length = etag_length(rest);
-        if (compare(view_take(rest, length), etag))
-            return true;
-        rest = view_trim(view_skip(rest, length));
-        if (rest.length > 0 && rest.data[0] != ',')
-            return false;
-        rest = view_trim(view_skip(rest, 1));
+// Against a size that is not 0. False: unsatisfiable.
+static bool resolve(const struct spec *spec, uint64_t size, struct range *range) {
+    if (spec->is_suffix) {
+        *range = (struct range){spec->last < size ? size - spec->last : 0, size - 1};
+        return spec->last > 0;
     }
-    return false;
+    *range = (struct range){spec->first, spec->last < size ? spec->last : size - 1};
+    return spec->first < size;
 }
 
-static struct view value_of(const struct http_head *head, enum field_id id) {
-    const struct http_field *field = http_field_find(head, id, 0);
-    return field ? field->value : VIEW("");
+static bool is_near(const struct range *a, const struct range *b) {
+    if (a->first > b->first)
+        return is_near(b, a);
+    return b->first <= a->last || b->first - a->last - 1 < RANGE_GAP_BYTES;
 }
 
-static bool matches(const struct http_head *request, enum field_id id, const struct http_head *response,
-        etag_compare *compare) {
-    struct view etag = value_of(response, FIELD_ETAG);
-    const struct http_field *field;
-    for (unsigned i = 0; (field = http_field_find(request, id, i));
-            i = (unsigned)(field - request->fields) + 1)
-        if (view_equal(field->value, VIEW("*")) || line_has_etag(field->value, etag, compare))
-            return true;
-    return false;
+static struct range take_out(struct range_list *list, unsigned at) {
+    struct range taken = list->all[at];
+    memmove(&list->all[at], &list->all[at + 1], (--list->count - at) * sizeof *list->all);
+    return taken;
 }
 
-// A date of a field that must come once, -1 when there is none.
-static int64_t date_of(const struct http_head *head, enum field_id id, int64_t now_s) {
-    return http_field_total(head, id) == 1 ? date_parse(value_of(head, id), now_s) : -1;
+// One range more; it swallows those it touches, and what it has grown to may touch others.
+static void add_range(struct range_list *list, struct range range) {
+    unsigned place = list->count;
+    for (unsigned i = 0; i < list->count;) {
+        if (!is_near(&list->all[i], &range)) {
+            i++;
+            continue;
+        }
+        struct range other = take_out(list, i);
+        range.first = other.first < range.first ? other.first : range.first;
+        range.last = other.last > range.last ? other.last : range.last;
+        place = i < place ? i : place;
+        i = 0;
+    }
+    place = place < list->count ? place : list->count;
+    memmove(&list->all[place + 1], &list->all[place], (list->count++ - place) * sizeof *list->all);
+    list->all[place] = range;
 }
 
-static bool is_modified_since(
-        const struct http_head *request, const struct http_head *response, int64_t now_s) {
-    int64_t since = date_of(request, FIELD_IF_MODIFIED_SINCE, now_s);
-    if (since < 0)
-        return true;
-    int64_t modified = date_of(response, FIELD_LAST_MODIFIED, now_s);
-    if (!http_field_find(response, FIELD_LAST_MODIFIED, 0))
-        modified = date_of(response, FIELD_DATE, now_s); // [RFC 9111 §4.3.2]
-    return modified < 0 || modified > since;
+static bool read_unit(struct view value, struct view *set) {
+    const struct view unit = VIEW("bytes=");
+    *set = view_skip(value, unit.length);
+    return view_starts_fold(value, unit);
 }
 
-static bool is_precondition_failed(
-        const struct http_head *request, const struct http_head *response, int64_t now_s) {
-    if (http_field_find(request, FIELD_IF_MATCH, 0))
-        return !matches(request, FIELD_IF_MATCH, response, etag_equal_strong);
-    int64_t since = date_of(request, FIELD_IF_UNMODIFIED_SINCE, now_s);
-    int64_t modified = date_of(response, FIELD_LAST_MODIFIED, now_s);
-    return since >= 0 && modified >= 0 && modified > since;
+enum ranges range_parse(struct view value, uint64_t size, struct range_list *list) {
+    struct list members = {0};
+    struct view member;
+    struct spec spec;
+    struct range range;
+    unsigned total = 0;
+    bool is_of_nothing = false;
+    list->count = 0;
+    if (!read_unit(value, &members.rest))
+        return RANGES_NONE;
+    while (list_next(&members, &member)) {
+        if (++total > RANGES_MAX || !read_spec(member, &spec))
+            return RANGES_NONE;
+        if (size == 0)
+            is_of_nothing |= spec.is_suffix && spec.last > 0;
+        else if (resolve(&spec, size, &range))
+            add_range(list, range);
+    }
+    if (total == 0 || is_of_nothing) // a suffix of nothing is satisfiable, but no Content-Range can say so
+        return RANGES_NONE;
+    return list->count ? RANGES_SOME : RANGES_UNSATISFIABLE;
 }
 
-enum condition condition_evaluate(
-        const struct http_head *request, const struct http_head *response, int64_t now_s) {
-    if (is_precondition_failed(request, response, now_s))
-        return CONDITION_FAILED;
-    bool is_match = http_field_find(request, FIELD_IF_NONE_MATCH, 0)
-                            ? matches(request, FIELD_IF_NONE_MATCH, response, etag_equal_weak)
-                            : !is_modified_since(request, response, now_s);
-    return is_match ? CONDITION_NOT_MODIFIED : CONDITION_NONE;
+enum ranges range_of_request(const struct http_head *request, uint64_t size, struct range_list *list) {
+    const struct http_field *field = http_field_find(request, FIELD_RANGE, 0);
+    list->count = 0;
+    if (!field || request->method_id != METHOD_GET || http_field_total(request, FIELD_RANGE) != 1)
+        return RANGES_NONE;
+    return range_parse(field->value, size, list);
 }
 
-// A date is a strong validator only when the response was made at least a second later [RFC 9110 §8.8.2.2].
-static bool is_date_of(struct view value, const struct http_head *response, int64_t now_s) {
-    int64_t wanted = date_parse(value, now_s);
-    int64_t modified = date_of(response, FIELD_LAST_MODIFIED, now_s);
-    int64_t made = date_of(response, FIELD_DATE, now_s);
-    return wanted >= 0 && wanted == modified && made > modified;
+void range_sort(struct range_list *list) {
+    for (unsigned i = 1; i < list->count; i++)
+        for (unsigned j = i; j > 0 && list->all[j].first < list->all[j - 1].first; j--) {
+            struct range swapped = list->all[j];
+            list->all[j] = list->all[j - 1];
+            list->all[j - 1] = swapped;
+        }
 }
 
-bool condition_range_applies(
-        const struct http_head *request, const struct http_head *response, int64_t now_s) {
-    struct view value = value_of(request, FIELD_IF_RANGE);
-    unsigned total = http_field_total(request, FIELD_IF_RANGE);
-    if (total != 1)
-        return total == 0;
-    if (view_find(view_take(value, 3), '"') < 3 && is_etag(value))
-        return etag_equal_strong(value, value_of(response, FIELD_ETAG));
-    return is_date_of(value, response, now_s);
+// ---- Content-Range ----
+
+// "FIRST-LAST", within `size`.
+static bool read_extent(struct view text, uint64_t size, struct range *range) {
+    size_t dash = view_find(text, '-');
+    return dash < text.length && view_number(view_take(text, dash), &range->first) &&
+           view_number(view_skip(text, dash + 1), &range->last) && range->first <= range->last &&
+           range->last < size;
+}
+
+bool content_range_parse(struct view value, struct content_range *range) {
+    const struct view unit = VIEW("bytes ");
+    struct view text = view_trim(view_skip(value, unit.length));
+    size_t slash = view_find(text, '/');
+    struct view extent = view_take(text, slash), size = view_skip(text, slash + 1);
+    *range = (struct content_range){.size = UINT64_MAX};
+    if (!view_starts_fold(value, unit) || slash == text.length)
+        return false;
+    range->is_unsatisfied = view_equal(extent, VIEW("*"));
+    range->has_size = !view_equal(size, VIEW("*"));
+    if (range->has_size && !view_number(size, &range->size))
+        return false;
+    return range->is_unsatisfied ? range->has_size : read_extent(extent, range->size, &range->range);
+}
+
+bool content_range_of(const struct http_head *response, int64_t content_length, struct content_range *range) {
+    const struct http_field *field = http_field_find(response, FIELD_CONTENT_RANGE, 0);
+    if (!field || http_field_total(response, FIELD_CONTENT_RANGE) != 1 ||
+            !content_range_parse(field->value, range) || range->is_unsatisfied)
+        return false;
+    uint64_t length = range->range.last - range->range.first + 1;
+    return length <= INT64_MAX && (content_length < 0 || (uint64_t)content_length == length);
+}
+
+static bool is_within(const struct range *inner, const struct range *outer) {
+    return inner->first >= outer->first && inner->last <= outer->last;
+}
+
+// The one range-spec that was asked for. False when there are none or several.
+static bool read_asked(const struct http_head *request, struct spec *spec) {
+    const struct http_field *field = http_field_find(request, FIELD_RANGE, 0);
+    struct list members = {0};
+    struct view member, further;
+    return field && http_field_total(request, FIELD_RANGE) == 1 && read_unit(field->value, &members.rest) &&
+           list_next(&members, &member) && read_spec(member, spec) && !list_next(&members, &further);
+}
+
+static bool is_multipart(const struct http_head *response) {
+    const struct http_field *type = http_field_find(response, FIELD_CONTENT_TYPE, 0);
+    return !http_field_find(response, FIELD_CONTENT_RANGE, 0) && type &&
+           view_starts_fold(type->value, VIEW("multipart/byteranges"));
+}
+
+enum range_answer range_judge(
+        const struct http_head *request, const struct http_head *response, int64_t content_length) {
+    struct spec spec;
+    struct content_range given;
+    struct range asked;
+    if (!read_asked(request, &spec))
+        return RANGE_ANSWER_OTHER;
+    if (is_multipart(response))
+        return RANGE_ANSWER_OTHER;
+    if (!content_range_of(response, content_length, &given))
+        return RANGE_ANSWER_BAD;
+    if (!given.has_size) // of an unknown size no suffix can be told
+        return spec.is_suffix || is_within(&given.range, &(struct range){spec.first, spec.last})
+                       ? RANGE_ANSWER_GOOD
+                       : RANGE_ANSWER_BAD;
+    bool is_good = resolve(&spec, given.size, &asked) &&
+                   (is_within(&given.range, &asked) || is_within(&asked, &given.range));
+    return is_good ? RANGE_ANSWER_GOOD : RANGE_ANSWER_BAD;
 }

@@ -1,34 +1,57 @@
-// Range, Content-Range and the conditional fields, [RFC 9110 §13, §14].
+// Range and Content-Range, [RFC 9110 §14].
 #pragma once
 
 #include "http/head.h"
 
-enum range {
-    RANGE_NONE,          // no Range, another unit, malformed, or several ranges: answer with the whole
-    RANGE_ONE,           // bytes first..last, both included, within `size`
-    RANGE_UNSATISFIABLE, // 416
+struct range {
+    uint64_t first, last; // both included
 };
 
-// Reads the request's Range against a representation of `size` bytes.
-enum range range_parse(struct view value, uint64_t size, uint64_t *first, uint64_t *last);
+#define RANGES_MAX 64      // that one request may ask for, satisfiable or not; more: the whole [§14.2]
+#define RANGE_GAP_BYTES 64 // less than what a part of a multipart answer costs beside its content
 
-enum condition {
-    CONDITION_NONE,         // answer as if there were no condition
-    CONDITION_NOT_MODIFIED, // 304
-    CONDITION_FAILED,       // 412
+// Disjoint, and at least RANGE_GAP_BYTES apart: with `count` parts sent, their content and what divides it
+// are together no more than the whole.
+struct range_list {
+    unsigned count;
+    struct range all[RANGES_MAX];
 };
 
-// Evaluates If-Match, If-None-Match, If-Modified-Since and If-Unmodified-Since of a GET or HEAD request
-// against the stored response's validators, in the order of [RFC 9110 §13.2.2]. `now_s` is for date parsing
-// alone.
-enum condition condition_evaluate(
-        const struct http_head *request, const struct http_head *response, int64_t now_s);
+enum ranges {
+    RANGES_NONE,          // no Range, another unit, malformed, or too many ranges: answer with the whole
+    RANGES_SOME,          // `list`: one or more, each within `size`
+    RANGES_UNSATISFIABLE, // 416
+};
 
-// Whether If-Range lets the Range apply: true without If-Range [RFC 9110 §13.1.5] (strong comparison; a date
-// must be equal to Last-Modified).
-bool condition_range_applies(
-        const struct http_head *request, const struct http_head *response, int64_t now_s);
+// Reads a Range value against a representation of `size` bytes. Those that overlap, or are hardly apart, are
+// one; the order is the one asked for, what is coalesced standing where its first member stood [§15.3.7.2].
+enum ranges range_parse(struct view value, uint64_t size, struct range_list *list);
 
-// Entity tags: weak and strong comparison [RFC 9110 §8.8.3.2]. False for malformed ones.
-bool etag_equal_weak(struct view a, struct view b);
-bool etag_equal_strong(struct view a, struct view b);
+// The same for a request: RANGES_NONE as well for another method than GET, and for several Range lines.
+enum ranges range_of_request(const struct http_head *request, uint64_t size, struct range_list *list);
+
+// In ascending order, for a representation that is read as it arrives.
+void range_sort(struct range_list *list);
+
+// A Content-Range in bytes [§14.4].
+struct content_range {
+    bool is_unsatisfied; // "bytes */SIZE", which has neither first nor last
+    bool has_size;       // else the complete length is not known ("*")
+    struct range range;
+    uint64_t size;
+};
+// False when it is malformed or of another unit. Else `range` lies within `size`, as far as that is known.
+bool content_range_parse(struct view value, struct content_range *range);
+
+// What a 206 holds: its one Content-Range. False without one (multipart), with several, or when it
+// contradicts the content's length (`content_length` >= 0).
+bool content_range_of(const struct http_head *response, int64_t content_length, struct content_range *range);
+
+// What a 206 is to the request it answers.
+enum range_answer {
+    RANGE_ANSWER_GOOD,  // at least a part of what was asked for, or all of it with more around
+    RANGE_ANSWER_OTHER, // several ranges or none were asked for, or multipart: not judged here
+    RANGE_ANSWER_BAD,   // another range, or one that contradicts its length
+};
+enum range_answer range_judge(
+        const struct http_head *request, const struct http_head *response, int64_t content_length);

@@ -94,14 +94,10 @@ static bool host_is_full(struct worker *worker, const struct endpoint *peer) {
     return true;
 }
 
-static void take(struct listener *listener, int fd, const struct sockaddr_storage *from) {
+void accept_connection(
+        struct listener *listener, int fd, const struct endpoint *peer, const struct endpoint *local) {
     struct worker *worker = listener->worker;
-    struct endpoint peer, local;
-    struct sockaddr_storage here;
-    socklen_t length = sizeof here;
-    if (!endpoint_from_sockaddr(&peer, (const struct sockaddr *)from) ||
-            getsockname(fd, (struct sockaddr *)&here, &length) != 0 ||
-            !endpoint_from_sockaddr(&local, (struct sockaddr *)&here) || host_is_full(worker, &peer)) {
+    if (host_is_full(worker, peer)) {
         refuse(fd);
         return;
     }
@@ -110,8 +106,20 @@ static void take(struct listener *listener, int fd, const struct sockaddr_storag
     atomic_fetch_add(&worker->daemon->sessions, 1);
     counter_add(&worker->counters, COUNTER_sessions_open, 1);
     counter_add(&worker->counters, COUNTER_connections, 1);
-    if (!session_new(worker, fd, listener->point, &peer, &local))
-        accept_release(worker, &peer.address);
+    if (!session_new(worker, fd, listener->point, peer, local))
+        accept_release(worker, &peer->address);
+}
+
+static void take(struct listener *listener, int fd, const struct sockaddr_storage *from) {
+    struct endpoint peer, local;
+    struct sockaddr_storage here;
+    socklen_t length = sizeof here;
+    if (endpoint_from_sockaddr(&peer, (const struct sockaddr *)from) &&
+            getsockname(fd, (struct sockaddr *)&here, &length) == 0 &&
+            endpoint_from_sockaddr(&local, (struct sockaddr *)&here))
+        accept_connection(listener, fd, &peer, &local);
+    else
+        refuse(fd);
 }
 
 // Room for one more? If not, somebody who only waits is asked to go, and the newcomer waits in the kernel's

@@ -3,6 +3,7 @@
 #include "admin/check.h"
 #include "admin/json.h"
 #include "admin/utf8.h"
+#include "cache/reason.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -230,22 +231,56 @@ static void put_combined(struct line *line, const struct access_entry *entry) {
 }
 
 // Squid's words, which its log analysers know.
-static const char *squid_word(enum result result) {
-    static const char *const words[RESULT_COUNT] = {
-            [RESULT_HIT] = "TCP_MEM_HIT",
-            [RESULT_REVALIDATED] = "TCP_REFRESH_UNMODIFIED",
-            [RESULT_JOINED] = "TCP_CF_HIT",
-            [RESULT_MISS] = "TCP_MISS",
-            [RESULT_PASS] = "TCP_MISS",
-            [RESULT_TUNNEL] = "TCP_TUNNEL",
-            [RESULT_DENIED] = "TCP_DENIED",
-            [RESULT_BLOCKED] = "TCP_DENIED",
-            [RESULT_BAD] = "NONE_NONE",
-            [RESULT_LOOP] = "TCP_DENIED",
-            [RESULT_ERROR] = "TCP_MISS",
-            [RESULT_ABORTED] = "TCP_MISS_ABORTED",
-    };
-    return words[result] ? words[result] : "NONE_NONE";
+
+static bool is_word(const char *word, const char *other) {
+    return word && strcmp(word, other) == 0;
+}
+
+static const char *squid_fetched(const struct access_entry *entry) {
+    const struct reason *asked = reason_find(entry->asked);
+    if (entry->is_confirming && (entry->result == RESULT_ERROR || entry->status >= 500))
+        return "TCP_REFRESH_FAIL_ERR";
+    if (entry->result == RESULT_ERROR)
+        return "TCP_MISS";
+    if (asked && asked->forward == FORWARD_REQUEST)
+        return "TCP_CLIENT_REFRESH_MISS";
+    return entry->is_confirming ? "TCP_REFRESH_MODIFIED" : "TCP_MISS";
+}
+
+static const char *squid_stale(const struct access_entry *entry) {
+    if (is_word(entry->reason, "offline"))
+        return "TCP_OFFLINE_HIT";
+    bool has_failed = is_word(entry->reason, "stale-if-error") || is_word(entry->reason, "disconnected");
+    return has_failed ? "TCP_REFRESH_FAIL_OLD" : "TCP_MEM_HIT";
+}
+
+static const char *squid_word(const struct access_entry *entry) {
+    switch (entry->result) {
+    case RESULT_HIT:
+        return entry->status == 304 ? "TCP_IMS_HIT" : "TCP_MEM_HIT";
+    case RESULT_STALE:
+        return squid_stale(entry);
+    case RESULT_REVALIDATED:
+        return "TCP_REFRESH_UNMODIFIED";
+    case RESULT_JOINED:
+        return "TCP_CF_HIT";
+    case RESULT_MISS:
+    case RESULT_PASS:
+    case RESULT_ERROR:
+        return squid_fetched(entry);
+    case RESULT_TUNNEL:
+        return "TCP_TUNNEL";
+    case RESULT_DENIED:
+    case RESULT_BLOCKED:
+    case RESULT_LOOP:
+        return "TCP_DENIED";
+    case RESULT_ABORTED:
+        return "TCP_MISS_ABORTED";
+    case RESULT_BAD:
+    case RESULT_COUNT:
+        break;
+    }
+    return "NONE_NONE";
 }
 
 static void put_squid(struct line *line, const struct access_entry *entry) {
@@ -254,7 +289,7 @@ static void put_squid(struct line *line, const struct access_entry *entry) {
     put_format(line, "%" PRId64 ".%03d %6" PRId64 " ", entry->began_at_ms / 1000,
             (int)(entry->began_at_ms % 1000), entry->duration_ms);
     put_client(line, entry);
-    put_format(line, " %s/%03d %" PRIu64 " ", squid_word(entry->result), entry->status, entry->bytes_out);
+    put_format(line, " %s/%03d %" PRIu64 " ", squid_word(entry), entry->status, entry->bytes_out);
     put_value(line, method_of(entry), ESCAPE_WORD, METHOD_BYTES);
     put_text(line, " ");
     put_url(line, entry, ESCAPE_WORD);
@@ -323,6 +358,8 @@ static void put_json(struct line *line, const struct access_entry *entry) {
     put_text(line, result_word(entry->result));
     put_text(line, "\",\"reason\":\"");
     put_text(line, entry->reason ? entry->reason : "");
+    put_text(line, "\",\"lookup\":\"");
+    put_text(line, entry->asked ? entry->asked : "");
     put_text(line, "\"");
     put_json_string(line, ",\"rule\":", entry->rule, RULE_BYTES);
     put_text(line, entry->contacted ? ",\"upstream\":true" : ",\"upstream\":false");

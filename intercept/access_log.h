@@ -33,6 +33,8 @@ struct access_entry {
     uint64_t bytes_in;   // from the client for this request
     enum result result;
     const char *reason; // a static word: "fresh", "connect-refused", ...
+    const char *asked;  // what the store's lookup said, a static word; NULL: there was none
+    bool is_confirming; // the origin was asked whether what is stored still holds
     struct view rule;   // acl_match's; empty: none
     struct view referer, user_agent, content_type;
 };

@@ -1,13 +1,17 @@
 // step deliver: writes the response to the client.
 #include "admin/check.h"
 #include "http/compose.h"
+#include "http/condition.h"
 #include "http/date.h"
 #include "http/range.h"
+#include "intercept/cache_status.h"
 #include "intercept/fetch.h"
+#include "intercept/parts.h"
 #include "intercept/request.h"
 #include "intercept/worker.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -25,28 +29,59 @@ static bool is_from_store(const struct request *request) {
     return request->lookup == LOOKUP_HIT || request->lookup == LOOKUP_JOIN || request->lookup == LOOKUP_STALE;
 }
 
-static enum answer choose_range(struct session *session, uint64_t *first, uint64_t *last) {
-    struct request *request = session->request;
-    const struct http_field *field = http_field_find(&request->head, FIELD_RANGE, 0);
-    int64_t now_s = loop_wall_ms(session->worker->loop) / 1000;
-    if (!field || request->head.method_id != METHOD_GET || request->stored.content_length < 0 ||
-            !condition_range_applies(&request->head, request->stored.head, now_s))
-        return ANSWER_WHOLE;
-    switch (range_parse(field->value, (uint64_t)request->stored.content_length, first, last)) {
-    case RANGE_NONE:
-        return ANSWER_WHOLE;
-    case RANGE_ONE:
-        return ANSWER_RANGE;
-    case RANGE_UNSATISFIABLE:
-        return ANSWER_UNSATISFIABLE;
-    }
-    UNREACHABLE("range");
+static struct view type_of(const struct http_head *head) {
+    const struct http_field *type = http_field_find(head, FIELD_CONTENT_TYPE, 0);
+    return type ? type->value : VIEW("");
 }
 
-static enum answer choose(struct session *session, uint64_t *first, uint64_t *last) {
+// In the order asked for, where the bytes need not be waited for.
+static enum answer begin_parts(struct request *request, uint64_t size) {
+    bool is_there = request->lookup == LOOKUP_HIT || request->fill_kind == FILL_NOT_MODIFIED;
+    if (!is_there)
+        range_sort(&request->parts->ranges);
+    parts_init(request->parts, size, type_of(request->stored.head));
+    return ANSWER_RANGE;
+}
+
+// Ranges of a whole that is stored, or arrives to be.
+static enum answer choose_range(struct session *session) {
     struct request *request = session->request;
-    if (!is_from_store(request) || request->stored.status != 200)
+    int64_t size = request->stored.content_length, now_s = loop_wall_ms(session->worker->loop) / 1000;
+    if (!request->parts || size < 0 || !condition_range_applies(&request->head, request->stored.head, now_s))
         return ANSWER_WHOLE;
+    switch (range_of_request(&request->head, (uint64_t)size, &request->parts->ranges)) {
+    case RANGES_NONE:
+        return ANSWER_WHOLE;
+    case RANGES_SOME:
+        return begin_parts(request, (uint64_t)size);
+    case RANGES_UNSATISFIABLE:
+        return ANSWER_UNSATISFIABLE;
+    }
+    UNREACHABLE("ranges");
+}
+
+// What was asked for out of the origin's 206, which may hold more than that.
+static enum answer choose_from_partial(struct request *request) {
+    struct content_range given;
+    if (!request->parts || !content_range_of(request->stored.head, request->stored.content_length, &given) ||
+            !given.has_size ||
+            range_of_request(&request->head, given.size, &request->parts->ranges) != RANGES_SOME)
+        return ANSWER_WHOLE;
+    for (unsigned i = 0; i < request->parts->ranges.count; i++)
+        if (request->parts->ranges.all[i].first < given.range.first ||
+                request->parts->ranges.all[i].last > given.range.last)
+            return ANSWER_WHOLE;
+    return begin_parts(request, given.size);
+}
+
+static enum answer choose(struct session *session) {
+    struct request *request = session->request;
+    if (request->stored.status == 206)
+        return choose_from_partial(request);
+    if (request->stored.status != 200)
+        return ANSWER_WHOLE;
+    if (!is_from_store(request)) // as the origin decided, but what is stored of it can be given in ranges
+        return request->fill_kind == FILL_STORE ? choose_range(session) : ANSWER_WHOLE;
     switch (condition_evaluate(
             &request->head, request->stored.head, loop_wall_ms(session->worker->loop) / 1000)) {
     case CONDITION_NOT_MODIFIED:
@@ -56,7 +91,15 @@ static enum answer choose(struct session *session, uint64_t *first, uint64_t *la
     case CONDITION_NONE:
         break;
     }
-    return choose_range(session, first, last);
+    return choose_range(session);
+}
+
+// Where the ranges asked for are laid out. False without memory.
+static bool make_parts(struct request *request) {
+    if (!http_field_find(&request->head, FIELD_RANGE, 0) || request->head.method_id != METHOD_GET ||
+            request->parts)
+        return true;
+    return (request->parts = calloc(1, sizeof *request->parts)) != NULL;
 }
 
 // A 304 tells what may have changed of the stored response, not what describes its content [RFC 9110
@@ -64,6 +107,20 @@ static enum answer choose(struct session *session, uint64_t *first, uint64_t *la
 static bool describes_content(enum field_id id) {
     return id == FIELD_CONTENT_TYPE || id == FIELD_CONTENT_ENCODING || id == FIELD_CONTENT_LANGUAGE ||
            id == FIELD_CONTENT_RANGE;
+}
+
+// Said anew of the ranges that go out.
+static bool is_of_parts(const struct parts *parts, enum field_id id) {
+    return id == FIELD_CONTENT_RANGE || (id == FIELD_CONTENT_TYPE && parts_are_several(parts));
+}
+
+// [RFC 9110 §15.3.7.2]: a Content-Range in the head is of a single part alone.
+static void compose_range(struct composer *out, const struct parts *parts) {
+    if (parts_are_several(parts))
+        compose_format(out, "Content-Type: multipart/byteranges; boundary=%s\r\n", parts->boundary);
+    else
+        compose_format(out, "Content-Range: bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64 "\r\n",
+                parts->ranges.all[0].first, parts->ranges.all[0].last, parts->size);
 }
 
 static void compose_fields(struct composer *out, const struct request *request, enum answer answer) {
@@ -74,56 +131,71 @@ static void compose_fields(struct composer *out, const struct request *request, 
             continue;
         if (answer != ANSWER_WHOLE && answer != ANSWER_RANGE && describes_content(field->id))
             continue;
+        if (answer == ANSWER_RANGE && is_of_parts(request->parts, field->id))
+            continue;
         compose_field(out, field->name, field->value);
     }
 }
 
-// [RFC 9211 §2]: a hit is what was answered without going forward.
-static const char *cache_status(const struct request *request) {
-    switch (request->result) {
-    case RESULT_HIT:
-        return "hit";
-    case RESULT_JOINED:
-        return "fwd=miss; collapsed";
-    case RESULT_REVALIDATED:
-        return "fwd=stale; fwd-status=304";
-    case RESULT_MISS:
-        return request->lookup == LOOKUP_STALE ? "fwd=stale; stored" : "fwd=miss; stored";
-    case RESULT_PASS:
-    case RESULT_TUNNEL:
-    case RESULT_DENIED:
-    case RESULT_BLOCKED:
-    case RESULT_BAD:
-    case RESULT_LOOP:
-    case RESULT_ERROR:
-    case RESULT_ABORTED:
-    case RESULT_COUNT:
-        break;
+static enum cache_source source_of(const struct request *request) {
+    enum cache_source source = request->stored.source;
+    if (source != SOURCE_ORIGIN || request->lookup == LOOKUP_JOIN)
+        return source;
+    if (request->lookup == LOOKUP_HIT)
+        return SOURCE_STORED;
+    bool is_confirmed = request->origin_status && request->fill_kind == FILL_NOT_MODIFIED;
+    return is_confirmed ? SOURCE_CONFIRMED : SOURCE_ORIGIN;
+}
+
+static bool is_being_stored(const struct request *request) {
+    return (request->lookup == LOOKUP_MISS || request->lookup == LOOKUP_STALE) && request->origin_status &&
+           request->fill_kind == FILL_STORE;
+}
+
+static enum result result_of(const struct request *request) {
+    bool is_joined = request->lookup == LOOKUP_JOIN;
+    switch (source_of(request)) {
+    case SOURCE_STALE:
+        return RESULT_STALE;
+    case SOURCE_CONFIRMED:
+        return is_joined ? RESULT_JOINED : RESULT_REVALIDATED;
+    case SOURCE_STORED:
+        return is_joined ? RESULT_JOINED : RESULT_HIT;
+    case SOURCE_ORIGIN:
+        return is_joined ? RESULT_JOINED : is_being_stored(request) ? RESULT_MISS : RESULT_PASS;
     }
-    return request->lookup == LOOKUP_PASS ? "fwd=bypass" : "fwd=miss";
+    UNREACHABLE("source");
 }
 
 static void set_result(struct request *request) {
-    request->reason = request->lookup_reason;
-    switch (request->lookup) {
-    case LOOKUP_HIT:
-        request->result = RESULT_HIT;
-        return;
-    case LOOKUP_JOIN:
-        request->result = RESULT_JOINED;
-        return;
-    case LOOKUP_STALE:
-    case LOOKUP_MISS:
-        if (request->fill_kind == FILL_NOT_MODIFIED)
-            request->result = RESULT_REVALIDATED;
-        else
-            request->result = request->fill_kind == FILL_STORE ? RESULT_MISS : RESULT_PASS;
-        return;
-    case LOOKUP_PASS:
-        request->result = RESULT_PASS;
-        return;
-    }
-    UNREACHABLE("lookup");
+    bool is_stored = request->stored.source != SOURCE_ORIGIN && request->stored.reason;
+    request->reason = is_stored ? request->stored.reason : request->lookup_reason;
+    request->result = result_of(request);
+}
+
+static bool tells_status(const struct session *session) {
+    int choice = session->settings->config->cache_status;
+    return choice == CACHE_STATUS_ON || (choice == CACHE_STATUS_AUTO && session->arrival == ORIGDST_FORWARD);
+}
+
+static void compose_status(struct composer *out, const struct session *session) {
+    const struct request *request = session->request;
+    const struct cache_head *stored = &request->stored;
+    bool is_origins = source_of(request) == SOURCE_ORIGIN && request->lookup != LOOKUP_JOIN;
+    struct cache_status status = {.lookup = request->lookup,
+            .source = source_of(request),
+            .asked = request->asked,
+            .reason = request->reason,
+            .is_stored = is_being_stored(request),
+            .origin_status = request->origin_status,
+            .has_ttl = !is_origins || is_being_stored(request),
+            .ttl_s = stored->lifetime_s - (stored->age_s > 0 ? stored->age_s : 0),
+            .destination = &session->destination};
+    char member[CACHE_STATUS_BYTES];
+    size_t length = cache_status_compose(&status, member);
+    compose_text(out, "Cache-Status: ");
+    compose_view(out, (struct view){member, length});
+    compose_text(out, "\r\n");
 }
 
 // How the client learns where the content ends.
@@ -170,9 +242,9 @@ static void compose_own_fields(struct composer *out, struct session *session) {
         compose_format(out, "Date: %s\r\n", date_print(loop_wall_ms(session->worker->loop) / 1000, date));
     compose_text(out, stored->minor_version == 0 ? "Via: 1.0 " : "Via: 1.1 ");
     compose_text(out, session->settings->via_name);
-    compose_text(out, "\r\nCache-Status: weir; ");
-    compose_text(out, cache_status(request));
     compose_text(out, "\r\n");
+    if (tells_status(session))
+        compose_status(out, session);
 }
 
 static int status_of(const struct request *request, enum answer answer) {
@@ -199,7 +271,7 @@ static size_t head_bytes(const struct http_head *head) {
 }
 
 // False without memory.
-static bool compose_head(struct session *session, enum answer answer, uint64_t first, uint64_t last) {
+static bool compose_head(struct session *session, enum answer answer) {
     struct request *request = session->request;
     size_t room = head_bytes(request->stored.head);
     int64_t length;
@@ -212,15 +284,11 @@ static bool compose_head(struct session *session, enum answer answer, uint64_t f
             &out, request->status, answer == ANSWER_WHOLE ? request->stored.head->reason : VIEW(""));
     compose_fields(&out, request, answer);
     choose_framing(session, answer, &length);
-    long long size = (long long)request->stored.content_length;
     if (answer == ANSWER_RANGE) {
-        compose_format(&out, "Content-Range: bytes %llu-%llu/%lld\r\n", (unsigned long long)first,
-                (unsigned long long)last, size);
-        length = (int64_t)(last - first + 1);
-        request->ranged = true;
-        request->range_left = last - first + 1;
+        compose_range(&out, request->parts);
+        length = (int64_t)parts_content_length(request->parts);
     } else if (answer == ANSWER_UNSATISFIABLE) {
-        compose_format(&out, "Content-Range: bytes */%lld\r\n", size);
+        compose_format(&out, "Content-Range: bytes */%" PRId64 "\r\n", request->stored.content_length);
     }
     compose_own_fields(&out, session);
     compose_framing(&out, session, length);
@@ -232,18 +300,26 @@ static bool compose_head(struct session *session, enum answer answer, uint64_t f
     return true;
 }
 
+static enum run give_up(struct session *session) {
+    session->gone = true;
+    session_goto(session, STEP_finish);
+    return RUN_NEXT;
+}
+
 static enum run begin(struct session *session) {
     struct request *request = session->request;
-    uint64_t first = 0, last = 0;
     set_result(request);
-    enum answer answer = choose(session, &first, &last);
-    if (answer == ANSWER_RANGE && first > 0 && !cache_reader_seek(&session->reader, first))
-        return lookup_alone(session, "range-not-there-yet");
-    if (!compose_head(session, answer, first, last)) {
-        session->gone = true;
-        session_goto(session, STEP_finish);
-        return RUN_NEXT;
+    if (!make_parts(request))
+        return give_up(session);
+    enum answer answer = choose(session);
+    if (answer != ANSWER_RANGE) {
+        free(request->parts);
+        request->parts = NULL;
+    } else if (!cache_reader_seek(&session->reader, request->parts->ranges.all[0].first)) {
+        return session->fetch ? give_up(session) : lookup_alone(session, "range-passed");
     }
+    if (!compose_head(session, answer))
+        return give_up(session);
     if (request->no_content) {
         request->body_over = true;
         session_goto(session, STEP_finish);
@@ -308,7 +384,7 @@ static bool account(struct session *session, size_t sent) {
         return true;
     cache_reader_advance(&session->reader, sent);
     request->content_sent += sent;
-    if (request->ranged)
+    if (request->parts)
         request->range_left -= sent;
     if (!request->chunked)
         return true;
@@ -318,7 +394,7 @@ static bool account(struct session *session, size_t sent) {
 
 static enum run send_pieces(struct session *session, struct iovec *pieces, int used) {
     struct request *request = session->request;
-    uint64_t most = request->ranged && request->range_left < SEND_BYTES ? request->range_left : SEND_BYTES;
+    uint64_t most = request->parts && request->range_left < SEND_BYTES ? request->range_left : SEND_BYTES;
     if (request->chunked && request->chunk_left > 0 && request->chunk_left < most)
         most = request->chunk_left;
     uint64_t bytes = limit_pieces(pieces, &used, most);
@@ -365,11 +441,26 @@ static enum run wait_for_content(struct session *session) {
     return RUN_WAIT;
 }
 
+// On to the next range. False when its bytes are not to be had any more.
+static bool next_range(struct session *session, bool *is_over) {
+    struct request *request = session->request;
+    bool ok;
+    const struct range *range = parts_next(request->parts, &session->out, &ok);
+    *is_over = !range;
+    if (!range)
+        return ok;
+    request->range_left = range->last - range->first + 1;
+    return ok && cache_reader_seek(&session->reader, range->first);
+}
+
 static enum run send_content(struct session *session) {
     struct request *request = session->request;
     struct iovec pieces[PIECES];
     int used = 0;
-    if (request->ranged && request->range_left == 0)
+    bool is_over = false;
+    if (request->parts && request->range_left == 0 && !next_range(session, &is_over))
+        return cut(session);
+    if (is_over)
         return end(session);
     switch (cache_reader_peek(&session->reader, pieces, PIECES, &used)) {
     case READ_READY:
@@ -377,7 +468,7 @@ static enum run send_content(struct session *session) {
     case READ_WAIT:
         return wait_for_content(session);
     case READ_END:
-        return end(session);
+        return request->parts ? cut(session) : end(session); // of a range something is missing
     case READ_BROKEN:
     case READ_GONE:
         return cut(session);

@@ -64,10 +64,11 @@ static enum run switch_protocols(struct fetch *fetch, const struct http_head *he
     return RUN_END;
 }
 
-static void tell_kind(struct fetch *fetch, enum fill_kind kind, const char *reason) {
+static void tell_kind(struct fetch *fetch, int status, enum fill_kind kind, const char *reason) {
     struct request *request = fetch->session ? fetch->session->request : NULL;
     if (!request)
         return;
+    request->origin_status = status;
     request->fill_kind = kind;
     if (request->lookup != LOOKUP_PASS && reason)
         request->lookup_reason = reason;
@@ -103,7 +104,7 @@ static enum run take_final(struct fetch *fetch, const struct http_head *head) {
     };
     const char *reason = NULL;
     enum fill_kind kind = cache_fill_head(fetch->fill, &response, &reason);
-    tell_kind(fetch, kind, reason);
+    tell_kind(fetch, head->status, kind, reason);
     buffer_take(&fetch->upstream->in, head->head_length);
     fetch->step = FETCH_BODY;
     fetch_set_deadline(fetch, TIMEOUT_upstream_idle);

@@ -19,7 +19,7 @@ static enum run ask_origin(struct session *session, struct cache_fill *fill) {
 enum run lookup_alone(struct session *session, const char *reason) {
     struct cache_fill *fill;
     session->request->lookup = LOOKUP_PASS;
-    session->request->lookup_reason = reason;
+    session->request->asked = session->request->lookup_reason = reason;
     session->request->stored = (struct cache_head){0}; // lived as long as the reader was attached
     cache_stream(session->worker->daemon->cache, &session->reader, &fill);
     return ask_origin(session, fill);
@@ -33,6 +33,7 @@ enum run step_lookup(struct session *session) {
     session->want_read = false;
     request->lookup = cache_lookup(
             session->worker->daemon->cache, &query, &session->reader, &fill, &request->lookup_reason);
+    request->asked = request->lookup_reason;
     switch (request->lookup) {
     case LOOKUP_HIT:
     case LOOKUP_JOIN:

@@ -59,17 +59,15 @@ static void note(struct session *session, int status, enum result result, const 
     session_goto(session, STEP_finish);
 }
 
-// The access line wants what it was, and a client that waits what it will get: the head, and the page unless
-// HEAD.
-static void send_answer(
-        struct session *session, int status, const char *fields, struct view page, const char *reason) {
+// The head, and the page unless HEAD. Without Cache-Status: that is for what is made of a stored or an
+// origin's response [RFC 9211 §2].
+static void send_answer(struct session *session, int status, const char *fields, struct view page) {
     char head[1024], date[DATE_BYTES];
     struct composer out;
     compose_init(&out, head, sizeof head);
     compose_status_line(&out, status, VIEW(""));
     compose_format(&out, "Date: %s\r\n", date_print(loop_wall_ms(session->worker->loop) / 1000, date));
     compose_format(&out, "Via: 1.1 %s\r\nCache-Control: no-store\r\n", session->settings->via_name);
-    compose_format(&out, "Cache-Status: weir; detail=%s\r\n", reason);
     compose_text(&out, fields);
     if (page.length > 0)
         compose_text(&out, "Content-Type: text/html; charset=utf-8\r\n");
@@ -91,13 +89,13 @@ enum run reply_page(struct session *session, int status, enum result result, con
     compose_init(&page, bytes, sizeof bytes);
     compose_page(&page, status, text, detail);
     note(session, status, result, reason);
-    send_answer(session, status, "", (struct view){bytes, page.length}, reason);
+    send_answer(session, status, "", (struct view){bytes, page.length});
     return RUN_NEXT;
 }
 
 enum run reply_head(
         struct session *session, int status, enum result result, const char *reason, const char *fields) {
     note(session, status, result, reason);
-    send_answer(session, status, fields, VIEW(""), reason);
+    send_answer(session, status, fields, VIEW(""));
     return RUN_NEXT;
 }

@@ -35,6 +35,7 @@ void request_free(struct request *request) {
     if (!request)
         return;
     body_decoder_fini(&request->body);
+    free(request->parts);
     free(request->trailers);
     free(request->head_bytes);
     free(request);
@@ -45,6 +46,7 @@ void request_free(struct request *request) {
 static void count(struct worker *worker, enum result result) {
     static const enum counter_id counters[] = {
             [RESULT_HIT] = COUNTER_hits,
+            [RESULT_STALE] = COUNTER_stale,
             [RESULT_REVALIDATED] = COUNTER_revalidated,
             [RESULT_JOINED] = COUNTER_joined,
             [RESULT_MISS] = COUNTER_misses,
@@ -81,6 +83,8 @@ static void fill_from_request(struct access_entry *entry, const struct session *
     entry->body_bytes = request->content_sent;
     entry->rule = request->match.rule;
     entry->contacted = request->contacted;
+    entry->asked = request->asked;
+    entry->is_confirming = request->asked && request->lookup == LOOKUP_STALE;
     entry->referer = field_value(request, FIELD_REFERER);
     entry->user_agent = field_value(request, FIELD_USER_AGENT);
     if (request->stored.head) {

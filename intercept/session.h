@@ -23,6 +23,7 @@
 #define SESSION_OUT_BYTES 262144  // heads, interim responses and error pages waiting to be sent
 
 struct fetch;
+struct parts;
 struct tunnel;
 struct upstream;
 
@@ -70,8 +71,10 @@ struct request {
     char authority[300];   // normalised
     size_t authority_length;
     enum lookup lookup;
-    enum fill_kind fill_kind; // once the fetch has it
-    const char *lookup_reason;
+    enum fill_kind fill_kind;  // once the fetch has it
+    const char *asked;         // the lookup's reason; NULL: it was not looked up
+    const char *lookup_reason; // the same until the fill gives its own
+    int origin_status;         // of the origin's final response; 0: none so far
     struct failure failure;
     int64_t began_at_ms; // monotonic
     int64_t began_wall_ms;
@@ -85,8 +88,8 @@ struct request {
     struct cache_head stored; // what is delivered; valid while the reader is attached
     char *trailers;           // heap: trailer fields of the response, set by the fetch before the fill ends
     size_t trailer_length;
-    bool ranged; // only `range_left` bytes go out
-    uint64_t range_left;
+    struct parts *parts; // heap: the ranges that go out, NULL when it is not by ranges
+    uint64_t range_left; // of the one that goes out now
     uint64_t chunk_left; // of the chunk whose head was written
     bool body_over;      // all content and framing is in `out` or sent
     bool cut;            // it ended early

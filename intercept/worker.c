@@ -1,7 +1,6 @@
 #include "intercept/worker.h"
 
 #include "admin/check.h"
-#include "admin/clock.h"
 #include "admin/container.h"
 #include "intercept/accept.h"
 #include "intercept/session.h"
@@ -177,15 +176,18 @@ struct worker *worker_new(
         *listener = (struct listener){.worker = worker, .point = &daemon->listen.points[i], .fd = sockets[i]};
         watch_init(&listener->watch, worker->loop, accept_ready);
     }
-    atomic_store(&worker->heartbeat_ms, clock_monotonic_ms());
+    atomic_store(&worker->heartbeat_ms, loop_now_ms(worker->loop));
     return worker;
 }
 
-static void *run(void *context) {
-    struct worker *worker = context;
+void worker_run(struct worker *worker) {
     accept_resume(worker);
     deadline_set(&worker->tick, loop_now_ms(worker->loop) + TICK_MS);
     loop_run(worker->loop, run_tasks, worker);
+}
+
+static void *run(void *context) {
+    worker_run(context);
     return NULL;
 }
 

@@ -59,6 +59,7 @@ struct worker {
 struct worker *worker_new(
         struct daemon *daemon, unsigned number, struct settings *settings, const int *sockets);
 int worker_start(struct worker *worker); // the thread; 0 or -errno
+void worker_run(struct worker *worker);  // what it runs: in the calling thread, until loop_stop
 // From any thread. New sessions use `settings` (a reference is taken); running ones keep theirs.
 void worker_reload(struct worker *worker, struct settings *settings);
 // From any thread. Stops accepting, closes idle connections, lets running requests end with Connection:

@@ -3,6 +3,7 @@
 #include "admin/check.h"
 #include "http/cache_control.h"
 #include "http/compose.h"
+#include "http/condition.h"
 #include "http/field.h"
 #include "http/framing.h"
 #include "http/range.h"

@@ -13,6 +13,7 @@ from origin import Http, Service, pattern, speaks_first  # noqa: E402
 
 ORIGIN, SSH, DENIED = origin_address(10, 4), origin_address(22, 4), "10.57.1.66"
 CONFIG = f"""\
+cache_status on
 deny {DENIED}
 block ads.example
 timeout server_first 300ms

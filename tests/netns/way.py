@@ -8,6 +8,7 @@ from origin import Http, Service
 from peer import Closed
 
 DEFAULT_CONFIG = """\
+cache_status on
 timeout request_head 2s
 timeout client_idle 5s
 timeout client_body 2s

@@ -177,7 +177,9 @@ static void joining(void) {
     CU_ASSERT_STRING_EQUAL(late.reason, "arriving");
     CU_ASSERT_EQUAL(play_head(&late), READ_READY);
     CU_ASSERT_EQUAL(late.head.content_length, -1);
-    CU_ASSERT_FALSE(cache_reader_seek(&late.reader, 10));
+    CU_ASSERT_TRUE(cache_reader_seek(&late.reader, 10000));
+    CU_ASSERT_EQUAL(play_read(&late, 1), READ_WAIT);
+    CU_ASSERT_TRUE(cache_reader_seek(&late.reader, 0));
     CU_ASSERT_EQUAL(play_probe(cache, "GET", "/a", HOST "Range: bytes=0-1\n", NOW), LOOKUP_PASS);
     CU_ASSERT_EQUAL(play_read(&late, 1 << 20), READ_WAIT);
     play_send(&miss, 200000);

@@ -45,7 +45,7 @@ static void responses(void) {
             {"", 200, "Cache-Control: no-store, max-age=60\n", "no-store"},
             {"", 200, "Cache-Control: max-age=60\nCache-Control: no-store\n", "no-store"},
             {"", 200, "Cache-Control: private, max-age=60\n", "private"},
-            {"", 200, "Cache-Control: private=\"x-user\", max-age=60\n", "private"},
+            {"", 200, "Cache-Control: private=\"x-user\", max-age=60\n", "stored"},
             {"", 206, "Cache-Control: max-age=60\n", "partial"},
             {"", 200, "Cache-Control: max-age=60\nContent-Range: bytes 0-4/10\n", "partial"},
             {"", 304, "Cache-Control: max-age=60\n", "not-modified"},

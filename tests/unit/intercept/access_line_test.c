@@ -25,6 +25,7 @@ static struct access_entry sample(void) {
             .bytes_in = 99,
             .result = RESULT_MISS,
             .reason = "absent",
+            .asked = "expired",
             .referer = VIEW("http://r.example/"),
             .user_agent = VIEW("agent/1"),
             .content_type = VIEW("text/html; charset=utf-8"),
@@ -67,7 +68,8 @@ static void golden_lines(void) {
             "{\"time\":\"2023-11-14T22:13:20.123Z\",\"client\":\"192.0.2.7\",\"client_port\":50123,"
             "\"destination\":\"198.51.100.1:80\",\"method\":\"GET\",\"url\":\"http://www.example.com/a?b=c\","
             "\"status\":200,\"bytes\":1234,\"body_bytes\":1000,\"bytes_in\":99,\"duration_ms\":42,"
-            "\"result\":\"MISS\",\"reason\":\"absent\",\"rule\":\"\",\"upstream\":true,"
+            "\"result\":\"MISS\",\"reason\":\"absent\",\"lookup\":\"expired\",\"rule\":\"\",\"upstream\":"
+            "true,"
             "\"referer\":\"http://r.example/\",\"user_agent\":\"agent/1\","
             "\"content_type\":\"text/html; charset=utf-8\"}");
 }
@@ -158,5 +160,52 @@ static void every_result_has_its_words(void) {
     CU_ASSERT_FALSE(access_format_find("xml", &found));
 }
 
-SUITE(intercept_access_line, CASE(golden_lines), CASE(golden_tunnel_and_nothing), CASE(urls),
-        CASE(hostile_bytes), CASE(long_values_are_cut), CASE(every_result_has_its_words))
+// What Squid's documentation says that its words mean.
+static void squids_words(void) {
+    static const struct {
+        enum result result;
+        int status;
+        const char *asked, *reason;
+        bool is_confirming;
+        const char *word;
+    } rows[] = {
+            {RESULT_HIT, 200, "fresh", "fresh", false, "TCP_MEM_HIT"},
+            {RESULT_HIT, 206, "fresh", "fresh", false, "TCP_MEM_HIT"},
+            {RESULT_HIT, 304, "fresh", "fresh", false, "TCP_IMS_HIT"},
+            {RESULT_STALE, 200, "max-stale", "max-stale", false, "TCP_MEM_HIT"},
+            {RESULT_STALE, 200, "offline", "offline", false, "TCP_OFFLINE_HIT"},
+            {RESULT_STALE, 200, "expired", "stale-if-error", true, "TCP_REFRESH_FAIL_OLD"},
+            {RESULT_STALE, 200, "expired", "disconnected", true, "TCP_REFRESH_FAIL_OLD"},
+            {RESULT_REVALIDATED, 200, "expired", "confirmed", true, "TCP_REFRESH_UNMODIFIED"},
+            {RESULT_REVALIDATED, 304, "request-no-cache", "confirmed", true, "TCP_REFRESH_UNMODIFIED"},
+            {RESULT_JOINED, 200, "awaited", "awaited", false, "TCP_CF_HIT"},
+            {RESULT_MISS, 200, "absent", "stored", false, "TCP_MISS"},
+            {RESULT_MISS, 200, "expired", "stored", false, "TCP_MISS"},
+            {RESULT_MISS, 200, "expired", "stored", true, "TCP_REFRESH_MODIFIED"},
+            {RESULT_PASS, 200, "expired", "private", true, "TCP_REFRESH_MODIFIED"},
+            {RESULT_PASS, 503, "expired", "trouble", true, "TCP_REFRESH_FAIL_ERR"},
+            {RESULT_MISS, 200, "request-no-cache", "stored", true, "TCP_CLIENT_REFRESH_MISS"},
+            {RESULT_MISS, 200, "request-max-age", "stored", false, "TCP_CLIENT_REFRESH_MISS"},
+            {RESULT_PASS, 200, "method", "method", false, "TCP_MISS"},
+            {RESULT_ERROR, 502, "absent", "connect-refused", false, "TCP_MISS"},
+            {RESULT_ERROR, 502, "expired", "connect-refused", true, "TCP_REFRESH_FAIL_ERR"},
+            {RESULT_ERROR, 504, "only-if-cached", "only-if-cached", false, "TCP_MISS"},
+            {RESULT_DENIED, 403, NULL, "denied", false, "TCP_DENIED"},
+            {RESULT_BAD, 400, NULL, "bad-request", false, "NONE_NONE"},
+            {RESULT_ABORTED, 0, "absent", "client-left", false, "TCP_MISS_ABORTED"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct access_entry entry = sample();
+        char expected[64];
+        entry.result = rows[i].result;
+        entry.status = rows[i].status;
+        entry.asked = rows[i].asked;
+        entry.reason = rows[i].reason;
+        entry.is_confirming = rows[i].is_confirming;
+        snprintf(expected, sizeof expected, " %s/%03d ", rows[i].word, rows[i].status);
+        CU_ASSERT_PTR_NOT_NULL(strstr(format(ACCESS_SQUID, &entry), expected));
+    }
+}
+
+SUITE(intercept_access_line, CASE(squids_words), CASE(golden_lines), CASE(golden_tunnel_and_nothing),
+        CASE(urls), CASE(hostile_bytes), CASE(long_values_are_cut), CASE(every_result_has_its_words))

@@ -1,0 +1,115 @@
+#include "http/condition.h"
+
+#include "http/date.h"
+#include "http/octet.h"
+
+// The length of the entity tag at the start of `text`, 0 when there is none. No escapes in it.
+static size_t etag_length(struct view text) {
+    size_t start = view_starts(text, VIEW("W/")) ? 2 : 0;
+    if (start >= text.length || text.data[start] != '"')
+        return 0;
+    size_t end = start + 1 + octet_run(view_skip(text, start + 1), OCTET_ETAG);
+    return end < text.length && text.data[end] == '"' ? end + 1 : 0;
+}
+
+static bool is_etag(struct view text) {
+    return text.length > 0 && etag_length(text) == text.length;
+}
+
+static struct view opaque_tag(struct view etag) {
+    return view_starts(etag, VIEW("W/")) ? view_skip(etag, 2) : etag;
+}
+
+bool etag_equal_weak(struct view a, struct view b) {
+    return is_etag(a) && is_etag(b) && view_equal(opaque_tag(a), opaque_tag(b));
+}
+
+bool etag_equal_strong(struct view a, struct view b) {
+    return is_etag(a) && is_etag(b) && a.data[0] == '"' && view_equal(a, b);
+}
+
+typedef bool etag_compare(struct view a, struct view b);
+
+// Whether a list of entity tags has one like `etag`. What follows a malformed member is not read.
+static bool line_has_etag(struct view rest, struct view etag, etag_compare *compare) {
+    while (rest.length > 0) {
+        size_t length = etag_length(rest);
+        if (compare(view_take(rest, length), etag))
+            return true;
+        rest = view_trim(view_skip(rest, length));
+        if (rest.length > 0 && rest.data[0] != ',')
+            return false;
+        rest = view_trim(view_skip(rest, 1));
+    }
+    return false;
+}
+
+static struct view value_of(const struct http_head *head, enum field_id id) {
+    const struct http_field *field = http_field_find(head, id, 0);
+    return field ? field->value : VIEW("");
+}
+
+static bool matches(const struct http_head *request, enum field_id id, const struct http_head *response,
+        etag_compare *compare) {
+    struct view etag = value_of(response, FIELD_ETAG);
+    const struct http_field *field;
+    for (unsigned i = 0; (field = http_field_find(request, id, i));
+            i = (unsigned)(field - request->fields) + 1)
+        if (view_equal(field->value, VIEW("*")) || line_has_etag(field->value, etag, compare))
+            return true;
+    return false;
+}
+
+// A date of a field that must come once, -1 when there is none.
+static int64_t date_of(const struct http_head *head, enum field_id id, int64_t now_s) {
+    return http_field_total(head, id) == 1 ? date_parse(value_of(head, id), now_s) : -1;
+}
+
+static bool is_modified_since(
+        const struct http_head *request, const struct http_head *response, int64_t now_s) {
+    int64_t since = date_of(request, FIELD_IF_MODIFIED_SINCE, now_s);
+    if (since < 0)
+        return true;
+    int64_t modified = date_of(response, FIELD_LAST_MODIFIED, now_s);
+    if (!http_field_find(response, FIELD_LAST_MODIFIED, 0))
+        modified = date_of(response, FIELD_DATE, now_s); // [RFC 9111 §4.3.2]
+    return modified < 0 || modified > since;
+}
+
+static bool is_precondition_failed(
+        const struct http_head *request, const struct http_head *response, int64_t now_s) {
+    if (http_field_find(request, FIELD_IF_MATCH, 0))
+        return !matches(request, FIELD_IF_MATCH, response, etag_equal_strong);
+    int64_t since = date_of(request, FIELD_IF_UNMODIFIED_SINCE, now_s);
+    int64_t modified = date_of(response, FIELD_LAST_MODIFIED, now_s);
+    return since >= 0 && modified >= 0 && modified > since;
+}
+
+enum condition condition_evaluate(
+        const struct http_head *request, const struct http_head *response, int64_t now_s) {
+    if (is_precondition_failed(request, response, now_s))
+        return CONDITION_FAILED;
+    bool is_match = http_field_find(request, FIELD_IF_NONE_MATCH, 0)
+                            ? matches(request, FIELD_IF_NONE_MATCH, response, etag_equal_weak)
+                            : !is_modified_since(request, response, now_s);
+    return is_match ? CONDITION_NOT_MODIFIED : CONDITION_NONE;
+}
+
+// A date is a strong validator only when the response was made at least a second later [RFC 9110 §8.8.2.2].
+static bool is_date_of(struct view value, const struct http_head *response, int64_t now_s) {
+    int64_t wanted = date_parse(value, now_s);
+    int64_t modified = date_of(response, FIELD_LAST_MODIFIED, now_s);
+    int64_t made = date_of(response, FIELD_DATE, now_s);
+    return wanted >= 0 && wanted == modified && made > modified;
+}
+
+bool condition_range_applies(
+        const struct http_head *request, const struct http_head *response, int64_t now_s) {
+    struct view value = value_of(request, FIELD_IF_RANGE);
+    unsigned total = http_field_total(request, FIELD_IF_RANGE);
+    if (total != 1)
+        return total == 0;
+    if (view_find(view_take(value, 3), '"') < 3 && is_etag(value))
+        return etag_equal_strong(value, value_of(response, FIELD_ETAG));
+    return is_date_of(value, response, now_s);
+}

@@ -1,0 +1,124 @@
+#include "http/condition.h"
+
+#include "tests/unit/http/message.h"
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+
+static void etags(void) {
+    static const struct {
+        const char *a, *b;
+        bool weak, strong;
+    } all[] = {{"\"a\"", "\"a\"", true, true}, {"W/\"a\"", "\"a\"", true, false},
+            {"\"a\"", "W/\"a\"", true, false}, {"W/\"a\"", "W/\"a\"", true, false},
+            {"\"a\"", "\"b\"", false, false}, {"\"\"", "\"\"", true, true},
+            {"\"a\\\"", "\"a\\\"", true, true}, {"\"\x80\"", "\"\x80\"", true, true},
+            {"\"a\"", "\"A\"", false, false}, {"a", "a", false, false}, {"", "", false, false},
+            {"\"", "\"", false, false}, {"\"a", "\"a", false, false}, {"w/\"a\"", "w/\"a\"", false, false},
+            {"W/", "W/", false, false}, {"\"a b\"", "\"a b\"", false, false},
+            {"\"a\"b\"", "\"a\"b\"", false, false}, {"\"a\" ", "\"a\" ", false, false},
+            {"*", "*", false, false}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct view a = message_guarded(view_of(all[i].a)), b = message_guarded(view_of(all[i].b));
+        CU_ASSERT_EQUAL(etag_equal_weak(a, b), all[i].weak);
+        CU_ASSERT_EQUAL(etag_equal_strong(a, b), all[i].strong);
+    }
+}
+
+#define D1 "Sun, 06 Nov 1994 08:49:36 GMT"
+#define D2 "Sun, 06 Nov 1994 08:49:37 GMT"
+#define D3 "Sun, 06 Nov 1994 08:49:38 GMT"
+#define NOW 1700000000
+#define BOTH "ETag: \"a\"\r\nLast-Modified: " D2 "\r\nDate: " D3 "\r\n"
+#define WEAK "ETag: W/\"a\"\r\n"
+#define MATCH "If-Match: "
+#define NONE_MATCH "If-None-Match: "
+#define SINCE "If-Modified-Since: "
+#define UNMODIFIED "If-Unmodified-Since: "
+#define IF_RANGE "If-Range: "
+
+struct conditional {
+    const char *request, *response; // field lines
+    int outcome;
+};
+
+static int judge(const struct conditional *one, bool is_range) {
+    char request_text[512], response_text[512];
+    struct message request, response;
+    snprintf(request_text, sizeof request_text, "GET / HTTP/1.1\r\n%s\r\n", one->request);
+    snprintf(response_text, sizeof response_text, "HTTP/1.1 200 OK\r\n%s\r\n", one->response);
+    message_good_request(&request, request_text);
+    message_good_response(&response, response_text);
+    int outcome = is_range ? (int)condition_range_applies(&request.head, &response.head, NOW)
+                           : (int)condition_evaluate(&request.head, &response.head, NOW);
+    if (outcome != one->outcome)
+        printf("\n  condition %s on %s: %d\n", one->request, one->response, outcome);
+    return outcome;
+}
+
+static void conditions(void) {
+    static const struct conditional all[] = {
+            {"", BOTH, CONDITION_NONE},
+            {NONE_MATCH "\"a\"\r\n", BOTH, CONDITION_NOT_MODIFIED},
+            {NONE_MATCH "W/\"a\"\r\n", BOTH, CONDITION_NOT_MODIFIED},
+            {NONE_MATCH "\"a\"\r\n", WEAK, CONDITION_NOT_MODIFIED},
+            {NONE_MATCH "*\r\n", BOTH, CONDITION_NOT_MODIFIED},
+            {NONE_MATCH "\"b\"\r\n", BOTH, CONDITION_NONE},
+            {NONE_MATCH "\"b\", \"a\"\r\n", BOTH, CONDITION_NOT_MODIFIED},
+            {NONE_MATCH "\"b\",,W/\"c\" ,\t\"a\"\r\n", BOTH, CONDITION_NOT_MODIFIED},
+            {NONE_MATCH "\"b\"\r\n" NONE_MATCH "\"a\"\r\n", BOTH, CONDITION_NOT_MODIFIED},
+            {NONE_MATCH "\"x,\"a\"\r\n", BOTH, CONDITION_NONE},
+            {NONE_MATCH "\"b\" \"a\"\r\n", BOTH, CONDITION_NONE},
+            {NONE_MATCH "b, \"a\"\r\n", BOTH, CONDITION_NONE},
+            {NONE_MATCH "\"a\"\r\n", "Date: " D3 "\r\n", CONDITION_NONE},
+            {NONE_MATCH "a\r\n", "ETag: a\r\n", CONDITION_NONE},
+            // If-None-Match goes before If-Modified-Since
+            {NONE_MATCH "\"b\"\r\n" SINCE D3 "\r\n", BOTH, CONDITION_NONE},
+            {NONE_MATCH "\"a\"\r\n" SINCE D1 "\r\n", BOTH, CONDITION_NOT_MODIFIED},
+            {SINCE D1 "\r\n", BOTH, CONDITION_NONE},
+            {SINCE D2 "\r\n", BOTH, CONDITION_NOT_MODIFIED},
+            {SINCE D3 "\r\n", BOTH, CONDITION_NOT_MODIFIED},
+            {SINCE "Sunday, 06-Nov-94 08:49:37 GMT\r\n", BOTH, CONDITION_NOT_MODIFIED},
+            {SINCE "yesterday\r\n", BOTH, CONDITION_NONE},
+            {SINCE D3 "\r\n" SINCE D3 "\r\n", BOTH, CONDITION_NONE},
+            {SINCE D3 "\r\n", WEAK, CONDITION_NONE},
+            {SINCE D3 "\r\n", "Date: " D2 "\r\n", CONDITION_NOT_MODIFIED},
+            {SINCE D1 "\r\n", "Date: " D2 "\r\n", CONDITION_NONE},
+            {SINCE D3 "\r\n", "Date: " D2 "\r\nLast-Modified: x\r\n", CONDITION_NONE},
+            // the preconditions go first
+            {MATCH "\"a\"\r\n", BOTH, CONDITION_NONE},
+            {MATCH "*\r\n", BOTH, CONDITION_NONE},
+            {MATCH "\"b\", \"a\"\r\n", BOTH, CONDITION_NONE},
+            {MATCH "\"b\"\r\n", BOTH, CONDITION_FAILED},
+            {MATCH "W/\"a\"\r\n", BOTH, CONDITION_FAILED},
+            {MATCH "\"a\"\r\n", WEAK, CONDITION_FAILED},
+            {MATCH "\"b\"\r\n" NONE_MATCH "\"a\"\r\n", BOTH, CONDITION_FAILED},
+            {MATCH "\"a\"\r\n" NONE_MATCH "\"a\"\r\n", BOTH, CONDITION_NOT_MODIFIED},
+            {MATCH "\"a\"\r\n" UNMODIFIED D1 "\r\n", BOTH, CONDITION_NONE},
+            {UNMODIFIED D1 "\r\n", BOTH, CONDITION_FAILED},
+            {UNMODIFIED D2 "\r\n", BOTH, CONDITION_NONE},
+            {UNMODIFIED "x\r\n", BOTH, CONDITION_NONE},
+            {UNMODIFIED D1 "\r\n", WEAK, CONDITION_NONE},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        CU_ASSERT_EQUAL(judge(&all[i], false), all[i].outcome);
+}
+
+static void if_range(void) {
+    static const struct conditional all[] = {
+            {"", BOTH, true}, {IF_RANGE "\"a\"\r\n", BOTH, true}, {IF_RANGE "\"b\"\r\n", BOTH, false},
+            {IF_RANGE "W/\"a\"\r\n", BOTH, false}, {IF_RANGE "\"a\"\r\n", WEAK, false},
+            {IF_RANGE "W/\"a\"\r\n", WEAK, false}, {IF_RANGE "\"a\"\r\n", "", false},
+            {IF_RANGE "\"a\", \"b\"\r\n", BOTH, false}, {IF_RANGE "*\r\n", BOTH, false},
+            {IF_RANGE "\r\n", BOTH, false}, {IF_RANGE "\"a\"\r\n" IF_RANGE "\"a\"\r\n", BOTH, false},
+            {IF_RANGE D2 "\r\n", BOTH, true}, {IF_RANGE "Sunday, 06-Nov-94 08:49:37 GMT\r\n", BOTH, true},
+            {IF_RANGE D1 "\r\n", BOTH, false}, {IF_RANGE D3 "\r\n", BOTH, false},
+            {IF_RANGE "x\r\n", BOTH, false}, {IF_RANGE "x\r\n", "Last-Modified: x\r\n", false},
+            {IF_RANGE D2 "\r\n", "Last-Modified: " D2 "\r\n", false},                 // made when?
+            {IF_RANGE D2 "\r\n", "Last-Modified: " D2 "\r\nDate: " D2 "\r\n", false}, // within the second
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        CU_ASSERT_EQUAL(judge(&all[i], true), all[i].outcome);
+}
+
+SUITE(http_condition, CASE(etags), CASE(conditions), CASE(if_range))
