@@ -131,11 +131,14 @@ def may(name, section, *steps):
 
 def reused(name, section, *fields, kind=MAY, then=(), pause=0, **options):
     """What an answer with these fields gives is served from the store."""
-    case(kind, name, section, step(answer=answer(*fields, **options)), step(*then, pause=pause, expect=STORED))
+    checks = [STORED, status(options.get("status", 200))]
+    if options.get("status") not in (204, 304) and "body" not in options:
+        checks.append(body_of(1))
+    case(kind, name, section, step(answer=answer(*fields, **options)), step(*then, pause=pause, expect=checks))
 
 
 def not_reused(name, section, *fields, kind=MUST, then=(), pause=0, **options):
-    case(kind, name, section, step(answer=answer(*fields, **options)), step(*then, pause=pause, expect=ASKED))
+    case(kind, name, section, step(answer=answer(*fields, **options)), step(*then, pause=pause, expect=(ASKED, body_of(2))))
 
 
 # ---- rendering ----
@@ -184,9 +187,11 @@ def check(text):
 
 @check("from the store")
 def STORED(seen):
+    """Not an error page of the server's own either: the status is one that the origin gave, or that a hit may make of it."""
     if seen.asked:
         return f"the origin was asked ({seen.told()})"
-    return None if seen.whole else f"the response is broken ({seen.told()})"
+    given = {step.answer.status for step in seen.case.steps[:seen.index]} | {206, 304, 416}
+    return None if seen.whole and seen.status in given else f"no response from the store ({seen.told()})"
 
 
 @check("the origin is asked")

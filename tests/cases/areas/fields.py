@@ -110,14 +110,14 @@ def raw(*lines, body="0123456789", start="HTTP/1.1 200 OK", end="\r\n"):
 must("syntax-fold", "9112 §5.2", step(answer=raw(HOUR, "X-Fold: a\r\n  b"), expect=either(status(502),
     Check("unfolded", lambda seen: None if [" ".join(v.split()) for v in seen.lines("X-Fold")] == ["a b"] else f"{seen.lines('X-Fold')}"))))
 must("syntax-fold-no-store", "9112 §5.2", step(answer=raw("Cache-Control: max-age=3600,\r\n no-store")), step(expect=ASKED))
-must("syntax-blank-before-colon", "9112 §5.1", step(answer=raw(HOUR, "X-Blank : 1"), expect=either(BROKEN, (field("X-Blank", "1")), lacks("X-Blank"))))
+must("syntax-blank-before-colon", "9112 §5.1", step(answer=raw(HOUR, "X-Blank : 1"), expect=either(status(502), field("X-Blank", "1"))))
 must("syntax-request-blank-before-colon", "9112 §5.1", step("X-Blank : 1", expect=status(400)))
 must("syntax-two-lengths", "9112 §6.3", step(answer=raw(HOUR, "Content-Length: 5"), expect=BROKEN))
 must("syntax-two-lengths-not-stored", "9112 §6.3", step(answer=raw(HOUR, "Content-Length: 5")), step(answer=answer(HOUR), expect=body_of(2)))
 must("syntax-same-length-twice", "9112 §6.3", step(answer=raw(HOUR, "Content-Length: 10"), expect=either(status(502), body(b"0123456789"))))
 must("syntax-length-garbage", "9112 §6.3", step(answer=answer(raw="HTTP/1.1 200 OK\r\nContent-Length: abc\r\n\r\nx"), expect=BROKEN))
 must("syntax-chunked-and-length", "9112 §6.3", step(answer=answer(raw="HTTP/1.1 200 OK\r\nDate: {now}\r\nTransfer-Encoding: chunked\r\n"
-    "Content-Length: 3\r\n\r\n5\r\n01234\r\n0\r\n\r\n"), expect=either(BROKEN, (body(b"01234"), either(lacks("Content-Length", "3"))))))
+    "Content-Length: 3\r\n\r\n5\r\n01234\r\n0\r\n\r\n"), expect=either(BROKEN, (body(b"01234"), lacks("Content-Length", "3")))))
 may("syntax-no-reason", "9112 §4", step(answer=raw(HOUR, start="HTTP/1.1 200 "), expect=(status(200), body(b"0123456789"))), step(expect=STORED))
 may("syntax-no-blank-behind-status", "9112 §4", step(answer=raw(HOUR, start="HTTP/1.1 200"), expect=(status(200), body(b"0123456789"))))
 may("syntax-bare-lf", "9112 §2.2", step(answer=raw(HOUR, end="\n"), expect=(status(200), body(b"0123456789"))))

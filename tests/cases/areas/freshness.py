@@ -153,9 +153,9 @@ must("age-malformed-is-not-added", "9111 §5.1", step(answer=answer("Cache-Contr
 must("age-first-of-list", "9111 §5.1", step(answer=answer("Cache-Control: max-age=3600", "Age: 100, 200")),
     step(expect=age(100, 106), given=STORED))
 must("age-restarts-after-validation", "9111 §4.3.4",
-    step(answer=answer("Cache-Control: max-age=1", 'ETag: "a"')),
-    step(pause=2.2, answer=answer("Cache-Control: max-age=3600", 'ETag: "a"', status=304), given=(CONDITIONAL, status(200))),
-    step(pause=1, expect=age(0, 2), given=STORED))
+    step(answer=answer("Cache-Control: max-age=1", "Age: 1000", 'ETag: "a"')),
+    step(answer=answer("Cache-Control: max-age=3600", 'ETag: "a"', status=304), given=(CONDITIONAL, status(200))),
+    step(expect=age(0, 20), given=STORED))
 
 # ---- heuristics ----
 for number in (200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501):

@@ -62,12 +62,12 @@ must("sie-garbage", SIE, old("stale-if-error=abc"), step(answer=answer(status=50
 LATE = answer(HOUR, delay=1.0)
 may("swr-served", SWR, old("stale-while-revalidate=3600"), step(answer=LATE, expect=(WHOLE, status(200), body_of(1))))
 may("swr-refreshed", SWR, old("stale-while-revalidate=3600"), step(answer=answer(HOUR), expect=body_of(1)),
-    step(pause=1.5, expect=(STORED, body_of(2))))
+    step(pause=2.5, expect=(STORED, body_of(2))))
 may("swr-refreshed-by-304", SWR, old("stale-while-revalidate=3600", 'ETag: "a"'),
     step(answer=answer(HOUR, on_condition=answer(HOUR, 'ETag: "a"', status=304)), expect=body_of(1)),
-    step(pause=1.5, expect=(STORED, body_of(1), age(0, 5))))
+    step(pause=2.5, expect=(STORED, body_of(1), age(0, 8))))
 may("swr-refreshed-once", SWR, old("stale-while-revalidate=3600"), step(times=6, answer=LATE, expect=(body_of(1), asked(0, 1))),
-    step(pause=2, expect=(STORED, body_of(2))))
+    step(pause=2.5, expect=(STORED, body_of(2))))
 may("swr-case", SWR, old("Stale-While-Revalidate=3600"), step(answer=LATE, expect=body_of(1)))
 may("swr-head", SWR, old("stale-while-revalidate=3600"), step(method="HEAD", answer=LATE, expect=(status(200), age(10, 20))))
 may("swr-refresh-fails", SWR, old("stale-while-revalidate=3600"), step(answer=DROP, expect=body_of(1)),
@@ -79,7 +79,7 @@ must("swr-garbage", SWR, old("stale-while-revalidate=abc"), step(answer=answer(H
 should("swr-not-for-request-no-cache", "9111 §5.2.1.4", old("stale-while-revalidate=3600"),
     step("Cache-Control: no-cache", answer=answer(HOUR), expect=(ASKED, body_of(2))))
 must("swr-refresh-says-no-store", SWR, old("stale-while-revalidate=3600"),
-    step(answer=answer("Cache-Control: no-store"), given=body_of(1)), step(pause=1, answer=answer(HOUR)),
+    step(answer=answer("Cache-Control: no-store"), given=body_of(1)), step(pause=2, answer=answer(HOUR)),
     step(expect=not_body_of(2)))
 
 # ---- immutable ----
