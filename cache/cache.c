@@ -3,6 +3,7 @@
 
 #include "admin/check.h"
 #include "cache/store.h"
+#include "http/reference.h"
 
 #include <stdlib.h>
 #include <sys/random.h>
@@ -138,7 +139,7 @@ unsigned cache_purge_all(struct cache *cache) {
     return purge(cache, &(struct target){NULL, NULL});
 }
 
-void cache_invalidate(struct cache *cache, const struct cache_query *query) {
+static void drop_url(struct cache *cache, const struct cache_query *query) {
     struct entry_name name = store_name(cache, query);
     struct shard *shard = index_shard(&cache->index, name.key);
     struct cache_object *dropped = NULL;
@@ -148,4 +149,26 @@ void cache_invalidate(struct cache *cache, const struct cache_query *query) {
         empty(cache, shard, entry, &dropped);
     pthread_mutex_unlock(&shard->lock);
     store_put_dropped(dropped);
+}
+
+// What a response may say only of its own origin [RFC 9111 §4.4].
+static void drop_reference(struct cache *cache, const struct cache_query *query, struct view reference) {
+    char buffer[REFERENCE_BYTES];
+    struct reference_target target;
+    if (!reference_resolve(query->authority, query->path, reference, buffer, &target) ||
+            !view_equal(target.authority, query->authority))
+        return;
+    struct cache_query named = *query;
+    named.path = target.path;
+    drop_url(cache, &named);
+}
+
+void cache_invalidate(
+        struct cache *cache, const struct cache_query *query, const struct http_head *response) {
+    if (http_method_is_safe(query->head->method_id) || response->status < 200 || response->status >= 400)
+        return;
+    drop_url(cache, query);
+    for (unsigned i = 0; i < response->field_count; i++)
+        if (response->fields[i].id == FIELD_LOCATION || response->fields[i].id == FIELD_CONTENT_LOCATION)
+            drop_reference(cache, query, response->fields[i].value);
 }

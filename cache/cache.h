@@ -46,7 +46,10 @@ struct cache_reader {
     struct cache_reader **link;
     void *position; // where `offset` lies
     unsigned char role;
-    bool linked; // among the object's readers; one of a whole object is not
+    unsigned char source; // enum cache_source, as far as the lookup or what it follows decided
+    const char *reason;
+    bool has_head; // was given one
+    bool linked;   // among the object's readers; one of a whole object is not
     bool waiting;
     bool is_cut; // it held up others for too long
 };
@@ -61,7 +64,8 @@ struct cache_query {
     const struct cache_rules *rules; // of this URL; NULL: the standards alone
     bool store_allowed;              // false: no_cache, a body in the request...: LOOKUP_PASS
     bool is_offline;                 // nothing may be asked of the origin
-    uint32_t *fired;                 // may be NULL; gets 1 << each refresh_option that made a difference
+    bool is_again;   // has waited for another request's head in vain: does not wait for one again
+    uint32_t *fired; // may be NULL; gets 1 << each refresh_option that made a difference
 };
 
 enum lookup {
@@ -72,7 +76,8 @@ enum lookup {
                   // with cache_fill_fields() through it, and a 304 makes it read what is stored
     LOOKUP_JOIN,  // reader attached to a fill that still runs; while its head is not there, the head decides
                   // (cache_reader_head)
-    LOOKUP_MISS,  // reader attached to a new fill; the caller fetches through `fill`
+    LOOKUP_MISS,  // reader attached to a new fill; the caller fetches through `fill`, with
+                  // cache_fill_fields() when there are any (of other variants)
     LOOKUP_PASS,  // this request is not for the store (method, range without a stored whole, no-store ...);
                   // reader attached to a new stream; the caller fetches through `fill`
 };
@@ -202,8 +207,10 @@ void cache_reader_detach(struct cache_reader *reader);
 unsigned cache_purge_url(struct cache *cache, struct view authority, struct view path); // every scope
 unsigned cache_purge_host(struct cache *cache, struct view authority);
 unsigned cache_purge_all(struct cache *cache);
-// An unsafe request to this URL succeeded [RFC 9111 §4.4]: what is stored under the query's key is dropped.
-void cache_invalidate(struct cache *cache, const struct cache_query *query);
+// A response to the query's request [RFC 9111 §4.4]: when the method is unsafe (or unknown) and the status
+// 2xx or 3xx, what is stored under the query's key is dropped, and what Location and Content-Location name,
+// as far as it is of the same origin; fills that run under these keys will not be stored.
+void cache_invalidate(struct cache *cache, const struct cache_query *query, const struct http_head *response);
 // A HEAD was answered by the origin [RFC 9111 §4.3.5]: freshens what is stored, or makes it stale when it
 // differs.
 void cache_update_by_head(

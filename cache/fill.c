@@ -2,9 +2,10 @@
 #include "admin/check.h"
 #include "cache/store.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define VALIDATORS_BYTES 4096 // of the entity tags asked about; those that do not fit are not
 
 struct cache_fill *fill_new(struct cache *cache, const struct http_head *request, const char *pass_reason) {
     struct cache_fill *fill = memory_new(sizeof *fill);
@@ -36,10 +37,12 @@ void fill_free(struct cache_fill *fill) {
         budget_give(cache, bytes);
     }
     budget_give(cache, fill->reserved);
-    if (fill->base)
-        object_put(fill->base);
+    fill_drop_bases(fill);
+    if (fill->selected)
+        object_put(fill->selected);
     object_put(object);
     free(fill->request);
+    free(fill->spare);
     free(fill->validators);
     free(fill);
     atomic_fetch_sub_explicit(&cache->fills, 1, memory_order_relaxed);
@@ -47,24 +50,79 @@ void fill_free(struct cache_fill *fill) {
 
 // ---- validators ----
 
-static size_t field_line(char *out, size_t size, const char *name, const struct http_field *field) {
-    if (!field)
-        return 0;
-    int length = snprintf(out, size, "%s: " VIEW_FORMAT "\r\n", name, VIEW_ARGUMENT(field->value));
-    CHECK(length >= 0);
-    return (size_t)length;
+static const struct http_field *etag_of(const struct cache_object *object) {
+    return http_field_find(&object->head->http, FIELD_ETAG, 0);
+}
+
+static void take_base(struct cache_fill *fill, struct cache_object *object) {
+    if (fill->base_count < INDEX_VARIANTS_MAX)
+        fill->bases[fill->base_count++] = object_get(object);
+}
+
+// An origin that is given entity tags looks at nothing else [RFC 9110 §13.1.3]: one that has to be confirmed
+// by its date is asked about alone.
+void fill_take_bases(struct cache_fill *fill, struct entry *entry, struct cache_object *selected) {
+    if (selected && object_phase(selected) == PHASE_WHOLE) {
+        fill->selected = object_get(selected);
+        if (policy_has_validator(&selected->head->http))
+            take_base(fill, selected);
+    }
+    if (fill->base_count && !etag_of(selected))
+        return;
+    for (struct cache_object *object = entry ? entry->stored : NULL; object; object = object->sibling)
+        if (object != selected && etag_of(object) && object_phase(object) == PHASE_WHOLE)
+            take_base(fill, object);
+}
+
+void fill_drop_bases(struct cache_fill *fill) {
+    while (fill->base_count)
+        object_put(fill->bases[--fill->base_count]);
+}
+
+struct text {
+    char *data;
+    size_t length;
+};
+
+static void put(struct text *text, struct view view) {
+    memcpy(text->data + text->length, view.data, view.length);
+    text->length += view.length;
+}
+
+static bool is_listed(const struct cache_fill *fill, unsigned count, struct view etag) {
+    for (unsigned i = 0; i < count; i++)
+        if (etag_of(fill->bases[i]) && view_equal(etag_of(fill->bases[i])->value, etag))
+            return true;
+    return false;
+}
+
+static void put_etags(const struct cache_fill *fill, struct text *text) {
+    bool is_first = true;
+    for (unsigned i = 0; i < fill->base_count; i++) {
+        const struct http_field *etag = etag_of(fill->bases[i]);
+        if (!etag || is_listed(fill, i, etag->value) || text->length + etag->value.length > VALIDATORS_BYTES)
+            continue;
+        put(text, is_first ? VIEW("If-None-Match: ") : VIEW(", "));
+        put(text, etag->value);
+        is_first = false;
+    }
+    if (!is_first)
+        put(text, VIEW("\r\n"));
 }
 
 void fill_write_validators(struct cache_fill *fill) {
-    const struct http_head *head = &fill->base->head->http;
-    const struct http_field *etag = http_field_find(head, FIELD_ETAG, 0);
-    const struct http_field *modified = http_field_find(head, FIELD_LAST_MODIFIED, 0);
-    size_t size = 64 + (etag ? etag->value.length : 0) + (modified ? modified->value.length : 0);
-    fill->validators = memory_new(size);
-    size_t used = field_line(fill->validators, size, "If-None-Match", etag);
-    used += field_line(fill->validators + used, size - used, "If-Modified-Since", modified);
-    CHECK(used < size);
-    fill->validators_length = used;
+    bool is_selected = fill->base_count && fill->bases[0] == fill->selected;
+    const struct http_field *modified =
+            is_selected ? http_field_find(&fill->selected->head->http, FIELD_LAST_MODIFIED, 0) : NULL;
+    struct text text = {memory_new(VALIDATORS_BYTES + 64 + (modified ? modified->value.length : 0)), 0};
+    put_etags(fill, &text);
+    if (modified) {
+        put(&text, VIEW("If-Modified-Since: "));
+        put(&text, modified->value);
+        put(&text, VIEW("\r\n"));
+    }
+    fill->validators = text.data;
+    fill->validators_length = text.length;
 }
 
 struct view cache_fill_fields(const struct cache_fill *fill) {
@@ -73,7 +131,7 @@ struct view cache_fill_fields(const struct cache_fill *fill) {
 
 // ---- the index ----
 
-void fill_leave_index(struct cache_fill *fill, enum marker marker, bool drop_base) {
+void fill_leave_index(struct cache_fill *fill, enum marker marker, bool drop_selected) {
     struct cache *cache = fill->cache;
     struct cache_object *object = fill->object, *dropped = NULL;
     struct shard *shard = index_shard(&cache->index, object->key);
@@ -81,14 +139,55 @@ void fill_leave_index(struct cache_fill *fill, enum marker marker, bool drop_bas
     struct entry *entry = object->entry;
     if (entry) {
         store_unlink(cache, object, &dropped);
-        if (drop_base && fill->base && fill->base->entry == entry)
-            store_unlink(cache, fill->base, &dropped);
+        if (drop_selected && fill->selected && fill->selected->entry == entry)
+            store_unlink(cache, fill->selected, &dropped);
         if (marker != MARKER_NONE)
-            budget_give(cache, index_mark(shard, entry, marker, fill->now_s));
+            budget_give(cache, index_mark(shard, entry, marker, fill->now.steady_s));
         store_release(cache, shard, entry);
     }
     pthread_mutex_unlock(&shard->lock);
     store_put_dropped(dropped);
+}
+
+// ---- another object in its place ----
+
+void fill_pass_on(struct cache_fill *fill, struct cache_object *successor, const char *reason) {
+    struct cache_object *object = fill->object;
+    pthread_mutex_lock(&object->lock);
+    object->successor = object_get(successor);
+    object->reason = reason;
+    atomic_store_explicit(&object->phase, PHASE_PASSED_ON, memory_order_release);
+    object_wake_readers(object);
+    pthread_mutex_unlock(&object->lock);
+}
+
+static bool is_told(const struct cache_object *object) {
+    for (const struct cache_reader *reader = object->readers; reader; reader = reader->next)
+        if (reader->has_head && reader->role != ROLE_GONE)
+            return true;
+    return false;
+}
+
+bool fill_stand_in(struct cache_fill *fill, enum freshness_trouble trouble, struct moment now) {
+    struct cache_object *object = fill->object, *selected = fill->selected;
+    const char *reason;
+    if (!selected || atomic_load_explicit(&selected->contradicted, memory_order_relaxed) ||
+            !freshness_on_error(&selected->head->freshness, &fill->asked, fill->rule, now, trouble, &reason))
+        return false;
+    pthread_mutex_lock(&object->lock);
+    bool is_too_late = is_told(object);
+    if (!is_too_late) {
+        object->successor = object_get(selected);
+        object->stands_in = true;
+        object->trouble = trouble;
+        object->reason = reason;
+        atomic_store_explicit(&object->phase, PHASE_PASSED_ON, memory_order_release);
+        object_wake_readers(object);
+    }
+    pthread_mutex_unlock(&object->lock);
+    if (!is_too_late)
+        fill_leave_index(fill, MARKER_NONE, false);
+    return !is_too_late;
 }
 
 // ---- the content ----
@@ -258,7 +357,7 @@ static void end(struct cache_fill *fill, enum phase phase) {
     struct cache *cache = fill->cache;
     pthread_mutex_lock(&object->lock);
     object->fill = NULL; // no wake from here on
-    if (object_phase(object) != PHASE_CONFIRMED)
+    if (object_phase(object) != PHASE_PASSED_ON)
         atomic_store_explicit(&object->phase, phase, memory_order_release);
     object_wake_readers(object);
     pthread_mutex_unlock(&object->lock);
@@ -285,7 +384,7 @@ static void store(struct cache_fill *fill) {
     if (entry) {
         store_unlink(cache, object, &dropped);
         if (is_wanted)
-            store_insert(cache, entry, object, &dropped);
+            store_insert(cache, entry, object, &fill->request->http, &dropped);
         store_release(cache, shard, entry);
     }
     pthread_mutex_unlock(&shard->lock);
@@ -293,20 +392,28 @@ static void store(struct cache_fill *fill) {
 }
 
 void cache_fill_finish(struct cache_fill *fill) {
-    if (object_phase(fill->object) != PHASE_CONFIRMED && !is_complete(fill)) {
+    bool is_passed_on = object_phase(fill->object) == PHASE_PASSED_ON;
+    if (!is_passed_on && !is_complete(fill)) {
         cache_fill_abandon(fill);
         return;
     }
     bool is_storing = !fill->object->streaming;
-    if (is_storing && object_phase(fill->object) != PHASE_CONFIRMED)
+    if (is_storing && !is_passed_on)
         store(fill);
     end(fill, is_storing ? PHASE_WHOLE : PHASE_ENDED);
 }
 
 void cache_fill_abandon(struct cache_fill *fill) {
-    if (object_phase(fill->object) != PHASE_CONFIRMED)
+    if (object_phase(fill->object) != PHASE_PASSED_ON)
         fill_leave_index(fill, MARKER_NONE, false);
     end(fill, PHASE_BROKEN);
+}
+
+bool cache_fill_fail(struct cache_fill *fill) {
+    bool stands_in = object_phase(fill->object) == PHASE_PASSED_ON ||
+                     fill_stand_in(fill, FRESHNESS_DISCONNECTED, fill->now);
+    cache_fill_abandon(fill);
+    return stands_in;
 }
 
 unsigned cache_fill_readers(struct cache_fill *fill) {

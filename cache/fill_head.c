@@ -3,6 +3,8 @@
 #include "cache/store.h"
 #include "cache/update.h"
 #include "cache/vary.h"
+#include "http/condition.h"
+#include "http/reference.h"
 
 #include <stdlib.h>
 
@@ -66,9 +68,11 @@ static struct block *inline_block(struct stored_head *head) {
     return block;
 }
 
-static void publish_head(struct cache_object *object, struct stored_head *head, bool is_refused) {
+static void publish_head(
+        struct cache_object *object, struct stored_head *head, const char *reason, bool is_refused) {
     pthread_mutex_lock(&object->lock);
     object->head = head;
+    object->reason = reason;
     object->first = object->last = inline_block(head);
     if (is_refused)
         object->refused = object->streaming = true;
@@ -81,7 +85,7 @@ static enum fill_kind begin_stream(struct cache_fill *fill, const struct arrival
     struct cache_object *object = fill->object;
     struct stored_head *head = head_of(arrival, false, 0);
     object_charge(object, memory_cost(head->bytes), fill->request == NULL);
-    publish_head(object, head, true);
+    publish_head(object, head, arrival->verdict.reason, true);
     return FILL_STREAM;
 }
 
@@ -90,13 +94,25 @@ static void mark(struct cache_fill *fill, enum marker marker) {
     struct shard *shard = index_shard(&cache->index, fill->object->key);
     pthread_mutex_lock(&shard->lock);
     if (fill->object->entry)
-        budget_give(cache, index_mark(shard, fill->object->entry, marker, fill->now_s));
+        budget_give(cache, index_mark(shard, fill->object->entry, marker, fill->now.steady_s));
     pthread_mutex_unlock(&shard->lock);
 }
 
+// A new response that may not be stored: what it replaces is out of date for good. An error tells nothing of
+// that, nor does an answer that is for one client alone.
+static bool is_outdating(const struct arrival *arrival) {
+    int status = arrival->response->head->status;
+    return arrival->verdict.is_general && (status < 400 || status == 404 || status == 410);
+}
+
+// An error of the origin is for the request that met it: the next one asks again.
+static enum marker marker_of(const struct arrival *arrival) {
+    bool is_lasting = arrival->verdict.is_general && !policy_is_trouble(arrival->response->head->status);
+    return is_lasting ? MARKER_PASS : MARKER_NONE;
+}
+
 static enum fill_kind refuse(struct cache_fill *fill, const struct arrival *arrival) {
-    bool is_trouble = policy_is_trouble(arrival->response->head->status);
-    fill_leave_index(fill, arrival->verdict.is_general ? MARKER_PASS : MARKER_NONE, !is_trouble);
+    fill_leave_index(fill, marker_of(arrival), is_outdating(arrival));
     return begin_stream(fill, arrival);
 }
 
@@ -111,35 +127,94 @@ static enum fill_kind begin_storing(struct cache_fill *fill, struct arrival *arr
     object->charged += memory_cost(head->bytes);
     bool is_shared = !head->freshness.no_cache && head->freshness.lifetime_s > head->freshness.initial_age_s;
     mark(fill, is_shared ? MARKER_NONE : MARKER_ALONE);
-    publish_head(object, head, false);
+    publish_head(object, head, arrival->verdict.reason, false);
     return FILL_STORE;
 }
 
 // ---- a 304 ----
 
-static void publish_successor(struct cache_object *object, struct cache_object *successor) {
-    pthread_mutex_lock(&object->lock);
-    object->successor = object_get(successor);
-    atomic_store_explicit(&object->phase, PHASE_CONFIRMED, memory_order_release);
-    object_wake_readers(object);
-    pthread_mutex_unlock(&object->lock);
+static bool has_etag(const struct http_head *head, struct view *etag) {
+    const struct http_field *field = http_field_find(head, FIELD_ETAG, 0);
+    if (field)
+        *etag = field->value;
+    return field;
 }
 
+static bool has_equal_date(const struct http_head *a, const struct http_head *b) {
+    const struct http_field *of_a = http_field_find(a, FIELD_LAST_MODIFIED, 0);
+    const struct http_field *of_b = http_field_find(b, FIELD_LAST_MODIFIED, 0);
+    return of_a && of_b && view_equal(of_a->value, of_b->value);
+}
+
+static bool is_meant(const struct http_head *stored, const struct http_head *not_modified) {
+    struct view old, new;
+    if (!has_etag(not_modified, &new))
+        return has_equal_date(stored, not_modified);
+    if (!has_etag(stored, &old))
+        return false;
+    return view_starts(new, VIEW("W/")) ? etag_equal_weak(old, new) : view_equal(old, new);
+}
+
+// Which of those asked about the 304 confirms [RFC 9111 §4.3.4]; NULL: none, or it cannot be told.
+static struct cache_object *choose(const struct cache_fill *fill, const struct http_head *not_modified) {
+    struct view etag;
+    struct cache_object *chosen = NULL;
+    if (!has_etag(not_modified, &etag) && !http_field_find(not_modified, FIELD_LAST_MODIFIED, 0))
+        return fill->base_count == 1 ? fill->bases[0] : NULL;
+    for (unsigned i = 0; i < fill->base_count; i++)
+        if (is_meant(&fill->bases[i]->head->http, not_modified) &&
+                (!chosen || (chosen != fill->selected &&
+                                    fill->bases[i]->head->freshness.date_s > chosen->head->freshness.date_s)))
+            chosen = fill->bases[i];
+    return chosen;
+}
+
+struct freshening {
+    struct cache_object *base;
+    const struct cache_response *response; // whose fields are new
+    const struct http_head *request;
+    bool is_storable;
+};
+
 // The stored body under a head of its own.
-static struct cache_object *freshen(struct cache_fill *fill, const struct arrival *arrival) {
-    struct cache_object *base = fill->base, *object = object_new(fill->cache, false);
-    struct stored_head *head = head_of(arrival, true, 0);
+static struct cache_object *freshen(struct cache *cache, struct freshening *freshening) {
+    struct cache_object *base = freshening->base, *object = object_new(cache, false);
+    struct cache_response confirmed = *freshening->response;
+    struct http_head merged;
+    struct arrival arrival;
+    update_merge(&merged, &base->head->http, freshening->response->head);
+    confirmed.head = &merged;
+    confirmed.has_body = base->head->has_body;
+    confirmed.content_length = confirmed.has_body ? (int64_t)base->body->length : base->head->content_length;
+    struct policy_limits limits = store_limits(cache);
+    read_arrival(&arrival, &confirmed, freshening->request, &limits);
+    freshening->is_storable = arrival.verdict.is_storable;
     object->key = base->key;
-    object->head = head;
+    object->head = head_of(&arrival, true, 0);
     object->body = object_get(base->body);
-    object->node.bytes = base->body->node.bytes + memory_cost(sizeof *object) + memory_cost(head->bytes);
-    object_charge(object, memory_cost(head->bytes), false);
+    object->reason = "confirmed";
+    object->node.bytes =
+            base->body->node.bytes + memory_cost(sizeof *object) + memory_cost(object->head->bytes);
+    object_charge(object, memory_cost(object->head->bytes), false);
     atomic_store_explicit(&object->phase, PHASE_WHOLE, memory_order_release);
+    free(merged.fields);
     return object;
 }
 
-// The fill leaves the index, and the confirmed object takes the place of the one it confirms.
-static void replace_base(struct cache_fill *fill, struct cache_object *object, bool is_storable) {
+// The object takes the place of the one it confirms; that one stays when it is another variant, confirmed for
+// this request alone. The shard's lock is held.
+static void replace_base(struct cache *cache, struct entry *entry, const struct freshening *freshening,
+        struct cache_object *object, struct cache_object **dropped) {
+    const struct cache_object *base = freshening->base;
+    bool is_same = vary_matches(base->head->vary, base->head->selectors, freshening->request);
+    if (base->entry == entry && (is_same || !freshening->is_storable))
+        store_unlink(cache, freshening->base, dropped);
+    if (freshening->is_storable)
+        store_insert(cache, entry, object, freshening->request, dropped);
+}
+
+static void replace_confirmed(
+        struct cache_fill *fill, const struct freshening *freshening, struct cache_object *object) {
     struct cache *cache = fill->cache;
     struct cache_object *dropped = NULL;
     struct shard *shard = index_shard(&cache->index, object->key);
@@ -147,11 +222,8 @@ static void replace_base(struct cache_fill *fill, struct cache_object *object, b
     struct entry *entry = fill->object->entry;
     if (entry) { // else it was purged meanwhile
         store_unlink(cache, fill->object, &dropped);
-        if (fill->base->entry == entry)
-            store_unlink(cache, fill->base, &dropped);
-        if (is_storable)
-            store_insert(cache, entry, object, &dropped);
-        index_mark(shard, entry, MARKER_NONE, fill->now_s);
+        replace_base(cache, entry, freshening, object, &dropped);
+        index_mark(shard, entry, MARKER_NONE, fill->now.steady_s);
         store_release(cache, shard, entry);
     }
     pthread_mutex_unlock(&shard->lock);
@@ -160,50 +232,161 @@ static void replace_base(struct cache_fill *fill, struct cache_object *object, b
 
 static enum fill_kind confirm(
         struct cache_fill *fill, const struct cache_response *response, const char **reason) {
-    struct cache_object *base = fill->base;
-    if (!update_matches(&base->head->http, response->head)) {
-        // We asked about one validator alone, so the 304 can only mean that; but its fields are of another
-        // response: serve what is stored a last time.
-        fill_leave_index(fill, MARKER_NONE, true);
-        publish_successor(fill->object, base);
-        return *reason = "validator-differs", FILL_NOT_MODIFIED;
+    struct freshening freshening = {
+            .base = choose(fill, response->head), .response = response, .request = &fill->request->http};
+    if (!freshening.base) {
+        fill_drop_bases(fill);
+        free(fill->validators);
+        fill->validators = NULL;
+        fill->validators_length = 0;
+        return *reason = "validator-differs", FILL_AGAIN;
     }
-    struct http_head merged;
-    update_merge(&merged, &base->head->http, response->head);
-    struct cache_response confirmed = *response;
-    confirmed.head = &merged;
-    confirmed.has_body = base->head->has_body;
-    confirmed.content_length = confirmed.has_body ? (int64_t)base->body->length : base->head->content_length;
-    struct policy_limits limits = store_limits(fill->cache);
-    struct arrival arrival;
-    read_arrival(&arrival, &confirmed, &fill->request->http, &limits);
-    struct cache_object *object = freshen(fill, &arrival);
-    replace_base(fill, object, arrival.verdict.is_storable);
-    publish_successor(fill->object, object);
+    struct cache_object *object = freshen(fill->cache, &freshening);
+    replace_confirmed(fill, &freshening, object);
+    fill_pass_on(fill, object, object->reason);
     object_put(object);
-    free(merged.fields);
     budget_settle(fill->cache);
     return *reason = "confirmed", FILL_NOT_MODIFIED;
+}
+
+// ---- the answer to a HEAD ----
+
+#define HEADS_MAX INDEX_VARIANTS_MAX
+
+static unsigned collect(struct shard *shard, const struct entry_name *name, const struct http_head *request,
+        struct cache_object *objects[static HEADS_MAX]) {
+    unsigned count = 0;
+    pthread_mutex_lock(&shard->lock);
+    struct entry *entry = index_find(shard, name);
+    for (struct cache_object *object = entry ? entry->stored : NULL; object && count < HEADS_MAX;
+            object = object->sibling)
+        if (object_phase(object) == PHASE_WHOLE &&
+                vary_matches(object->head->vary, object->head->selectors, request))
+            objects[count++] = object_get(object);
+    pthread_mutex_unlock(&shard->lock);
+    return count;
+}
+
+static bool is_field_equal(const struct http_head *a, const struct http_head *b, enum field_id id) {
+    const struct http_field *of_a = http_field_find(a, id, 0), *of_b = http_field_find(b, id, 0);
+    return !of_b || (of_a && view_equal(of_a->value, of_b->value));
+}
+
+// Whether every validator received, and the length, are those of the stored one.
+static bool is_same_content(const struct cache_object *object, const struct cache_response *response) {
+    const struct stored_head *head = object->head;
+    int64_t length = head->has_body ? (int64_t)object->body->length : 0;
+    return head->http.status == response->head->status &&
+           is_field_equal(&head->http, response->head, FIELD_ETAG) &&
+           is_field_equal(&head->http, response->head, FIELD_LAST_MODIFIED) &&
+           (response->content_length < 0 || response->content_length == length);
+}
+
+static void freshen_by_head(struct cache *cache, struct freshening *freshening) {
+    struct cache_object *object = freshen(cache, freshening), *dropped = NULL;
+    struct shard *shard = index_shard(&cache->index, object->key);
+    pthread_mutex_lock(&shard->lock);
+    struct entry *entry = freshening->base->entry;
+    if (entry) {
+        replace_base(cache, entry, freshening, object, &dropped);
+        store_release(cache, shard, entry);
+    }
+    pthread_mutex_unlock(&shard->lock);
+    store_put_dropped(dropped);
+    object_put(object);
+}
+
+void cache_update_by_head(
+        struct cache *cache, const struct cache_query *query, const struct cache_response *response) {
+    struct cache_object *objects[HEADS_MAX];
+    if (response->head->status != 200)
+        return;
+    struct entry_name name = store_name(cache, query);
+    struct shard *shard = index_shard(&cache->index, name.key);
+    unsigned count = collect(shard, &name, query->head, objects);
+    for (unsigned i = 0; i < count; i++) {
+        struct freshening freshening = {.base = objects[i], .response = response, .request = query->head};
+        if (is_same_content(objects[i], response))
+            freshen_by_head(cache, &freshening);
+        else
+            atomic_store_explicit(&objects[i]->contradicted, true, memory_order_relaxed);
+        object_put(objects[i]);
+    }
+    budget_settle(cache);
+}
+
+// ---- the answer to a POST ----
+
+static bool enter_index(struct cache_fill *fill) {
+    struct cache *cache = fill->cache;
+    struct cache_object *object = fill->object;
+    struct entry *spare = fill->spare;
+    struct entry_name name = {spare->key, &spare->destination, spare->authority, spare->path};
+    struct shard *shard = index_shard(&cache->index, name.key);
+    pthread_mutex_lock(&shard->lock);
+    struct entry *entry = index_find(shard, &name);
+    if (!entry) {
+        entry = spare;
+        fill->spare = NULL;
+        index_add(shard, entry);
+        budget_charge(cache, memory_cost(entry->bytes));
+    }
+    object->entry = entry;
+    object->place = PLACE_ARRIVING;
+    object->sibling = entry->arriving;
+    entry->arriving = object;
+    pthread_mutex_unlock(&shard->lock);
+    return true;
+}
+
+// A response to GET as well, when it says for how long, and that it is what the target would be
+// [RFC 9110 §9.3.3].
+static bool is_for_get(const struct cache_fill *fill, const struct arrival *arrival) {
+    const struct http_field *location = http_field_find(arrival->response->head, FIELD_CONTENT_LOCATION, 0);
+    char buffer[REFERENCE_BYTES];
+    struct reference_target target;
+    return arrival->freshness.is_explicit && location &&
+           reference_resolve(fill->spare->authority, fill->spare->path, location->value, buffer, &target) &&
+           view_equal(target.authority, fill->spare->authority) && view_equal(target.path, fill->spare->path);
+}
+
+// ---- any ----
+
+static enum fill_kind begin(struct cache_fill *fill, struct arrival *arrival) {
+    const struct http_head *head = arrival->response->head;
+    if (fill->spare && !(arrival->verdict.is_storable && is_for_get(fill, arrival)))
+        arrival->verdict = (struct policy_verdict){false, false, fill->pass_reason};
+    if (!fill->request || (fill->spare && !arrival->verdict.is_storable)) {
+        arrival->verdict.reason = fill->pass_reason;
+        return begin_stream(fill, arrival);
+    }
+    if (atomic_load_explicit(&fill->object->doomed, memory_order_relaxed))
+        arrival->verdict = (struct policy_verdict){false, false, "purged"};
+    else if (fill->selected && policy_is_trouble(head->status))
+        arrival->verdict = (struct policy_verdict){false, false, "trouble"};
+    if (!arrival->verdict.is_storable)
+        return refuse(fill, arrival);
+    if (fill->spare)
+        enter_index(fill);
+    return begin_storing(fill, arrival);
 }
 
 enum fill_kind cache_fill_head(
         struct cache_fill *fill, const struct cache_response *response, const char **reason) {
     struct cache_object *object = fill->object;
+    int status = response->head->status;
     CHECK(object_phase(object) == PHASE_PENDING && !object->head);
     fill->content_length = response->has_body ? response->content_length : 0;
-    fill->now_s = response->response_at.steady_s;
-    if (fill->base && response->head->status == 304)
+    fill->now = response->response_at;
+    if (fill->base_count && status == 304)
         return confirm(fill, response, reason);
-    struct arrival arrival;
+    if (freshness_status_is_error(status) && fill_stand_in(fill, FRESHNESS_ERROR, fill->now)) {
+        store_note(response->fired, object->reason);
+        return *reason = object->reason, FILL_STALE;
+    }
+    struct arrival arrival = {.verdict = {false, false, fill->pass_reason}};
     struct policy_limits limits = store_limits(fill->cache);
     read_arrival(&arrival, response, fill->request ? &fill->request->http : NULL, &limits);
-    if (!fill->request)
-        return *reason = fill->pass_reason, begin_stream(fill, &arrival);
-    if (atomic_load_explicit(&object->doomed, memory_order_relaxed))
-        arrival.verdict = (struct policy_verdict){false, false, "purged"};
-    else if (fill->base && policy_is_trouble(response->head->status))
-        arrival.verdict = (struct policy_verdict){false, false, "trouble"};
-    enum fill_kind kind =
-            arrival.verdict.is_storable ? begin_storing(fill, &arrival) : refuse(fill, &arrival);
+    enum fill_kind kind = begin(fill, &arrival);
     return *reason = arrival.verdict.reason, kind;
 }

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define INDEX_SHARDS 64
-#define INDEX_VARIANTS_MAX 16 // of one URL; the oldest makes room
+#define INDEX_VARIANTS_MAX 16 // responses of one URL; the oldest makes room
 #define INDEX_MARKERS_MAX 64  // of one shard; the oldest makes room
 #define INDEX_MARKER_SECONDS 5
 
@@ -30,7 +30,7 @@ struct entry {
     struct cache_key key;
     struct endpoint destination;
     struct view authority, path;   // in `text`
-    struct cache_object *stored;   // newest first, all with the same Vary
+    struct cache_object *stored;   // newest first; any Vary
     struct cache_object *arriving; // of running fills that may be stored; newest first
     enum marker marker;
     int64_t marker_until_s;

@@ -13,46 +13,89 @@ struct search {
     struct shard *shard;
     struct cache_reader *reader;
     const char *reason;
-    struct cache_object *found; // to be read, joined or confirmed
-    enum reader_role role;      // of who reads or joins it
-    bool is_unavailable;        // only-if-cached, and nothing usable
-    bool is_alone; // a fill of this request would be of no use to others before its head is there
+    struct cache_object *selected; // what is stored for this request, usable or not
+    struct cache_object *found;    // to be read or joined
+    enum reader_role role;         // of who does so
+    enum cache_source source;
+    bool is_unavailable; // nothing usable, and the origin may not be asked
+    bool is_refresh;     // a hit that wants a fill of its own
+    bool is_alone;       // a fill of this request would be of no use to others before its head is there
 };
 
-static struct cache_object *find_stored(const struct search *search, const struct entry *entry) {
-    for (struct cache_object *object = entry->stored; object; object = object->sibling)
-        if (vary_matches(object->head->vary, object->head->selectors, search->query->head))
-            return object;
-    return NULL;
+static bool is_matching(const struct search *search, const struct cache_object *object) {
+    return vary_matches(object->head->vary, object->head->selectors, search->query->head);
 }
 
-static bool is_usable(struct search *search, const struct cache_object *object) {
-    return freshness_usable(
-            &object->head->freshness, &search->request.control, search->query->now, &search->reason);
+// One with Vary before one without, which may be a default that the origin forgot to mark; then the later
+// Date [RFC 9111 §4.1].
+static bool is_preferred(const struct cache_object *object, const struct cache_object *other) {
+    bool varies = object->head->vary.length > 0, other_varies = other->head->vary.length > 0;
+    return varies != other_varies ? varies : object->head->freshness.date_s > other->head->freshness.date_s;
+}
+
+static struct cache_object *find_stored(const struct search *search, const struct entry *entry) {
+    struct cache_object *found = NULL;
+    for (struct cache_object *object = entry->stored; object; object = object->sibling)
+        if (is_matching(search, object) && (!found || is_preferred(object, found)))
+            found = object;
+    return found;
+}
+
+static enum use use_of(struct search *search, const struct cache_object *object) {
+    const struct cache_query *query = search->query;
+    if (atomic_load_explicit(&object->contradicted, memory_order_relaxed))
+        return search->reason = "contradicted", USE_NOT;
+    return freshness_use(&object->head->freshness, &search->request.control, store_rule(query->rules),
+            query->now, &search->reason);
+}
+
+static bool is_usable(enum use use) {
+    return use == USE_FRESH || use == USE_STALE;
+}
+
+// A range needs the whole; one is stored an instant before it is whole.
+static bool is_readable(const struct search *search, struct cache_object *object) {
+    return !search->request.has_range || object_phase(object) == PHASE_WHOLE;
 }
 
 // One whose head is there and that may be read from its beginning.
 static struct cache_object *find_arriving(struct search *search, const struct entry *entry) {
-    for (struct cache_object *object = entry->arriving; object; object = object->sibling) {
-        if (object_phase(object) != PHASE_ARRIVING)
-            continue;
-        if (vary_matches(object->head->vary, object->head->selectors, search->query->head) &&
-                is_usable(search, object))
+    for (struct cache_object *object = entry->arriving; object; object = object->sibling)
+        if (object_phase(object) == PHASE_ARRIVING && is_matching(search, object) &&
+                is_usable(use_of(search, object)))
             return object;
-    }
     return NULL;
 }
 
-// One without a head, whose request would select the same variant as far as the URL's Vary is known.
-static struct cache_object *find_pending(const struct search *search, const struct entry *entry) {
-    struct view names = entry->stored ? entry->stored->head->vary : (struct view){"", 0};
+// Whether two requests select the same variant, as far as one list of names tells.
+static bool is_alike(struct view names, const struct http_head *a, const struct http_head *b) {
     char text[VARY_SELECTORS_BYTES];
     struct view selectors;
-    if (!vary_select(names, search->query->head, text, &selectors))
-        return NULL;
+    return names.length == 0 ||
+           (vary_select(names, a, text, &selectors) && vary_matches(names, selectors, b));
+}
+
+// The same by every Vary that is known of the URL.
+static bool may_share(const struct search *search, const struct entry *entry, const struct http_head *other) {
+    struct view last = {"", 0};
+    for (const struct cache_object *object = entry->stored; object; object = object->sibling) {
+        if (!view_equal(object->head->vary, last) &&
+                !is_alike(object->head->vary, search->query->head, other))
+            return false;
+        last = object->head->vary;
+    }
+    for (struct cache_object *object = entry->arriving; object; object = object->sibling)
+        if (object_phase(object) == PHASE_ARRIVING &&
+                !is_alike(object->head->vary, search->query->head, other))
+            return false;
+    return true;
+}
+
+// One without a head, whose request would be answered alike.
+static struct cache_object *find_pending(const struct search *search, const struct entry *entry) {
     for (struct cache_object *object = entry->arriving; object; object = object->sibling)
         if (object_phase(object) == PHASE_PENDING && !object->fill->alone &&
-                vary_matches(names, selectors, &object->fill->request->http))
+                may_share(search, entry, &object->fill->request->http))
             return object;
     return NULL;
 }
@@ -62,59 +105,107 @@ static enum lookup say(struct search *search, enum lookup lookup, const char *re
     return lookup;
 }
 
+static enum lookup hit(struct search *search, struct cache_object *object) {
+    search->found = object;
+    search->role = ROLE_HIT;
+    search->source = SOURCE_STORED;
+    return LOOKUP_HIT;
+}
+
+static enum lookup join(
+        struct search *search, struct cache_object *object, enum reader_role role, const char *reason) {
+    search->found = object;
+    search->role = role;
+    search->source = SOURCE_ORIGIN;
+    return say(search, LOOKUP_JOIN, reason);
+}
+
+static enum lookup unavailable(struct search *search, const char *reason) {
+    search->is_unavailable = true;
+    return say(search, LOOKUP_PASS, reason);
+}
+
+static enum marker marker_of(const struct search *search, struct entry *entry) {
+    return entry ? index_marker(search->shard, entry, search->query->now.steady_s) : MARKER_NONE;
+}
+
+// Whether a fill of this request, or what it confirms, would ask with conditions of the store's own.
+static bool has_base(const struct search *search, const struct entry *entry) {
+    if (search->selected && policy_has_validator(&search->selected->head->http))
+        return true;
+    for (const struct cache_object *object = entry ? entry->stored : NULL; object; object = object->sibling)
+        if (http_field_find(&object->head->http, FIELD_ETAG, 0))
+            return true;
+    return false;
+}
+
 // Without anything usable: whose answer to wait for, or what to ask the origin.
-static enum lookup decide_fetch(struct search *search, struct entry *entry, struct cache_object *stale) {
+static enum lookup decide_fetch(struct search *search, struct entry *entry) {
     const struct cache_request *request = &search->request;
-    const char *why = stale ? search->reason : entry && entry->stored ? "variant" : "absent";
-    if (request->control.only_if_cached) {
-        search->is_unavailable = true;
-        return say(search, LOOKUP_PASS, "only-if-cached");
-    }
+    struct cache_object *selected = search->selected, *pending;
+    const char *why = selected ? search->reason : entry && entry->stored ? "variant" : "absent";
+    if (request->control.only_if_cached)
+        return unavailable(search, "only-if-cached");
     if (!request->is_get)
         return say(search, LOOKUP_PASS, "head");
     if (request->has_range)
         return say(search, LOOKUP_PASS, "range");
-    enum marker marker =
-            entry ? index_marker(search->shard, entry, search->query->now.steady_s) : MARKER_NONE;
+    enum marker marker = marker_of(search, entry);
     if (marker == MARKER_PASS)
         return say(search, LOOKUP_PASS, "marked");
-    struct cache_object *base = stale && policy_has_validator(&stale->head->http) ? stale : NULL;
-    search->is_alone = request->has_authorization || (request->has_condition && !base);
-    if (entry && marker == MARKER_NONE && !search->is_alone &&
-            (search->found = find_pending(search, entry))) {
-        search->role = ROLE_JOINED;
-        return say(search, LOOKUP_JOIN, "awaited");
-    }
-    search->found = base;
-    return say(search, base ? LOOKUP_STALE : LOOKUP_MISS, why);
+    if (entry && marker == MARKER_NONE && !search->query->is_again && (pending = find_pending(search, entry)))
+        return join(search, pending, ROLE_JOINED, "awaited");
+    search->is_alone = request->has_authorization || (request->has_condition && !has_base(search, entry));
+    bool is_confirmable = selected && policy_has_validator(&selected->head->http);
+    return say(search, is_confirmable ? LOOKUP_STALE : LOOKUP_MISS, why);
+}
+
+// Nothing may go out.
+static enum lookup decide_offline(struct search *search, struct entry *entry) {
+    struct cache_object *pending;
+    if (search->selected && is_readable(search, search->selected))
+        return say(search, hit(search, search->selected), "offline");
+    if (entry && search->request.is_get && !search->request.has_range && !search->query->is_again &&
+            (pending = find_pending(search, entry)))
+        return join(search, pending, ROLE_JOINED, "awaited");
+    return unavailable(search, "offline");
+}
+
+// Used while it is refreshed, once however many ask: by this request, unless another does so.
+static enum lookup decide_refresh(struct search *search, struct entry *entry) {
+    search->is_refresh = marker_of(search, entry) != MARKER_PASS && !find_pending(search, entry);
+    return hit(search, search->selected);
 }
 
 static enum lookup decide(struct search *search, struct entry *entry) {
-    const struct cache_request *request = &search->request;
-    struct cache_object *stored = entry ? find_stored(search, entry) : NULL;
-    // A range needs the whole; one is stored an instant before it is whole.
-    if (stored && is_usable(search, stored) && (!request->has_range || object_phase(stored) == PHASE_WHOLE)) {
-        search->found = stored;
-        search->role = ROLE_HIT;
-        return LOOKUP_HIT;
-    }
+    struct cache_object *selected = entry ? find_stored(search, entry) : NULL, *arriving;
+    search->selected = selected;
+    search->is_refresh = false;
+    bool is_there = selected && is_readable(search, selected);
+    enum use use = selected ? use_of(search, selected) : USE_NOT;
+    if (is_there && is_usable(use))
+        return hit(search, selected);
     const char *why_not = search->reason;
-    if (entry && !request->has_range && (search->found = find_arriving(search, entry))) {
-        search->role = ROLE_HIT;
-        return say(search, LOOKUP_JOIN, "arriving");
-    }
+    if (entry && !search->request.has_range && (arriving = find_arriving(search, entry)))
+        return join(search, arriving, ROLE_HIT, "arriving");
     search->reason = why_not;
-    return decide_fetch(search, entry, stored);
+    if (search->query->is_offline)
+        return decide_offline(search, entry);
+    if (is_there && use == USE_REFRESH)
+        return decide_refresh(search, entry);
+    return decide_fetch(search, entry);
 }
 
-// What a MISS or STALE puts into the index; made before the lock is taken again.
+// What is made for a fill before the lock is taken again.
 struct spare {
     struct cache_fill *fill;
     struct entry *entry;
 };
 
 static void put_into_index(struct search *search, struct entry *entry, struct spare *spare) {
-    struct cache_object *object = spare->fill->object;
+    struct cache_fill *fill = spare->fill;
+    struct cache_object *object = fill->object;
+    fill_take_bases(fill, entry, search->selected);
     if (!entry) {
         entry = spare->entry;
         spare->entry = NULL;
@@ -126,7 +217,18 @@ static void put_into_index(struct search *search, struct entry *entry, struct sp
     object->place = PLACE_ARRIVING;
     object->sibling = entry->arriving;
     entry->arriving = object;
-    spare->fill->alone = search->is_alone;
+    fill->alone = search->is_alone;
+}
+
+static bool needs_fill(const struct search *search, enum lookup lookup) {
+    return lookup == LOOKUP_STALE || lookup == LOOKUP_MISS || (lookup == LOOKUP_HIT && search->is_refresh);
+}
+
+static void attach(struct search *search) {
+    struct cache_reader *reader = search->reader;
+    object_attach(search->found, reader, search->role);
+    reader->source = (unsigned char)search->source;
+    reader->reason = search->reason;
 }
 
 // One pass with the lock held. False when a fill is needed and there is none to spare yet.
@@ -135,32 +237,38 @@ static bool try_lookup(
     struct entry *entry = index_find(search->shard, &search->name);
     search->found = NULL;
     *lookup = decide(search, entry);
-    switch (*lookup) {
-    case LOOKUP_HIT:
-        eviction_hit(&search->found->node);
-        object_attach(search->found, search->reader, search->role);
-        return true;
-    case LOOKUP_JOIN:
-        object_attach(search->found, search->reader, search->role);
-        return true;
-    case LOOKUP_PASS:
-        return true;
-    case LOOKUP_STALE:
-    case LOOKUP_MISS:
-        if (!spare->fill)
-            return false;
-        if (search->found)
-            spare->fill->base = object_get(search->found);
+    bool is_filled = needs_fill(search, *lookup);
+    if (is_filled && !spare->fill)
+        return false;
+    if (is_filled) {
         put_into_index(search, entry, spare);
         *fill = spare->fill;
         spare->fill = NULL;
-        return true;
     }
-    UNREACHABLE("a lookup");
+    if (*lookup == LOOKUP_HIT)
+        eviction_hit(&search->found->node);
+    if (search->found)
+        attach(search);
+    if (search->selected && *lookup == LOOKUP_PASS)
+        object_get(search->selected); // until finish_lookup
+    return true;
 }
 
+static struct cache_fill *new_fill(
+        const struct search *search, const struct http_head *request, const char *pass_reason) {
+    struct cache_fill *fill = fill_new(search->cache, request, pass_reason);
+    fill->asked = search->request.control;
+    fill->now = search->query->now;
+    fill->rule = store_rule(search->query->rules);
+    return fill;
+}
+
+// A refresh for a HEAD fetches what a GET would.
 static void make_spare(struct search *search, struct spare *spare) {
-    spare->fill = fill_new(search->cache, search->query->head, NULL);
+    struct http_head get = *search->query->head;
+    get.method = VIEW("GET");
+    get.method_id = METHOD_GET;
+    spare->fill = new_fill(search, &get, NULL);
     spare->entry = index_entry_new(&search->name);
 }
 
@@ -188,15 +296,53 @@ static enum lookup search_index(struct search *search, struct cache_fill **fill)
     return lookup;
 }
 
-static void finish_lookup(struct search *search, enum lookup lookup, struct cache_fill **fill) {
-    if (lookup == LOOKUP_PASS && !search->is_unavailable)
-        begin_stream(search->cache, search->reader, fill, search->reason);
-    if (lookup == LOOKUP_STALE)
-        fill_write_validators(*fill);
-    if (lookup == LOOKUP_STALE || lookup == LOOKUP_MISS) {
+// A stream that what is stored may stand in for.
+static void finish_pass(struct search *search, struct cache_fill **fill) {
+    struct cache_object *selected = search->selected;
+    if (!search->is_unavailable) {
+        *fill = new_fill(search, NULL, search->reason);
         object_attach((*fill)->object, search->reader, ROLE_OWN);
-        budget_settle(search->cache);
+        if (selected && object_phase(selected) == PHASE_WHOLE)
+            (*fill)->selected = object_get(selected);
     }
+    if (selected)
+        object_put(selected);
+}
+
+static void finish_lookup(struct search *search, enum lookup lookup, struct cache_fill **fill) {
+    if (lookup == LOOKUP_PASS)
+        finish_pass(search, fill);
+    else if (*fill && (*fill)->base_count)
+        fill_write_validators(*fill);
+    if (lookup == LOOKUP_STALE || lookup == LOOKUP_MISS)
+        object_attach((*fill)->object, search->reader, ROLE_OWN);
+    if (lookup != LOOKUP_PASS && *fill)
+        budget_settle(search->cache);
+}
+
+// Its answer may turn out to be one to GET [RFC 9110 §9.3.3], [RFC 5789 §2].
+static bool may_answer_get(const struct search *search) {
+    enum method_id method = search->query->head->method_id;
+    return (method == METHOD_POST || method == METHOD_PATCH) && search->query->store_allowed &&
+           !search->request.control.no_store;
+}
+
+static enum lookup pass(struct search *search, bool is_on, struct cache_fill **fill) {
+    if (search->query->is_offline) {
+        search->reason = "offline";
+        return LOOKUP_PASS;
+    }
+    if (!is_on || !may_answer_get(search)) {
+        begin_stream(search->cache, search->reader, fill, search->reason);
+        return LOOKUP_PASS;
+    }
+    search->name = store_name(search->cache, search->query);
+    *fill = new_fill(search, search->query->head, search->reason);
+    (*fill)->spare = index_entry_new(&search->name);
+    (*fill)->object->key = search->name.key;
+    object_attach((*fill)->object, search->reader, ROLE_OWN);
+    budget_settle(search->cache);
+    return LOOKUP_PASS;
 }
 
 enum lookup cache_lookup(struct cache *cache, const struct cache_query *query, struct cache_reader *reader,
@@ -205,14 +351,17 @@ enum lookup cache_lookup(struct cache *cache, const struct cache_query *query, s
     *fill = NULL;
     struct search search = {.cache = cache, .query = query, .reader = reader, .reason = "absent"};
     bool is_on = atomic_load_explicit(&cache->budget.limit, memory_order_relaxed) > 0;
-    if (!policy_read_request(query->head, query->store_allowed && is_on, &search.request, reason)) {
-        begin_stream(cache, reader, fill, *reason);
-        return LOOKUP_PASS;
+    enum lookup lookup;
+    if (policy_read_request(query->head, query->store_allowed && is_on, &search.request, &search.reason)) {
+        search.reason = "absent";
+        search.name = store_name(cache, query);
+        search.shard = index_shard(&cache->index, search.name.key);
+        lookup = search_index(&search, fill);
+        finish_lookup(&search, lookup, fill);
+    } else {
+        lookup = pass(&search, is_on, fill);
     }
-    search.name = store_name(cache, query);
-    search.shard = index_shard(&cache->index, search.name.key);
-    enum lookup lookup = search_index(&search, fill);
-    finish_lookup(&search, lookup, fill);
+    store_note(query->fired, search.reason);
     *reason = search.reason;
     return lookup;
 }

@@ -20,7 +20,7 @@ enum phase {
     PHASE_WHOLE,     // complete, and nothing in it changes any more: read without a lock
     PHASE_ENDED,     // complete, but a stream: what all have read is gone
     PHASE_BROKEN,    // abandoned
-    PHASE_CONFIRMED, // a 304: `successor` is what its readers read
+    PHASE_PASSED_ON, // `successor` is what its readers read: confirmed by a 304, or standing in
 };
 
 enum place { PLACE_NONE, PLACE_ARRIVING, PLACE_STORED };
@@ -48,6 +48,8 @@ struct cache_object {
     _Atomic unsigned references;
     _Atomic enum phase phase;
     _Atomic bool doomed;       // purged while it arrives: is not to be stored
+    _Atomic bool contradicted; // by the origin's answer to a HEAD: to be confirmed before every use
+    const char *reason;        // why its readers have it; set before its phase
     struct stored_head *head;  // set before PHASE_ARRIVING
     struct cache_object *body; // who holds its content: itself, or another one that it keeps
     uint64_t charged;          // for this struct, its head and its fill; in the budget
@@ -70,6 +72,8 @@ struct cache_object {
     struct cache_reader *readers;
     struct cache_fill *fill; // while it runs
     struct cache_object *successor;
+    enum freshness_trouble trouble; // with a successor that stands in
+    bool stands_in;
 };
 
 struct cache_object *object_new(struct cache *cache, bool is_stream); // one reference

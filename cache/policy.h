@@ -9,12 +9,17 @@ struct cache_request { // what the store needs to know of a request
     bool is_get; // else it is HEAD, when it may be looked up at all
     bool has_range;
     bool has_condition; // one that only the origin could answer on a miss
+    bool has_modified_since;
     bool has_authorization;
 };
 
 // False: not for the store, and `*reason` says why: "method", "not-allowed", "no-store".
 bool policy_read_request(
         const struct http_head *head, bool store_allowed, struct cache_request *request, const char **reason);
+
+// freshness_use() for this request; "refresh-ims" besides. The rule may be NULL.
+enum use policy_use(const struct cache_request *request, const struct freshness *freshness,
+        const struct refresh_rule *rule, struct moment now, const char **reason);
 
 struct policy_limits {
     uint64_t minimum_bytes, maximum_bytes; // of a body
@@ -26,13 +31,36 @@ struct policy_verdict {
     const char *reason;
 };
 
-// `request` is the one that was sent (GET). `vary_is_known`: vary_names() could read it.
+// `request` is the one that was sent (GET). `vary_is_known`: vary_names() could read it. response->rules may
+// be NULL. Storable: "stored", or the word of the refresh option (rules_option) without which it were not.
+// Not: "no-store", "not-understood", "private", "status" (not final, never stored by its own standard, or
+// neither explicit nor heuristic freshness), "partial", "set-cookie", "response-rule", "vary-any", "no-cache"
+// and "no-lifetime" (nothing it could be used for), "too-large", "too-small", "authorization",
+// "not-modified".
 struct policy_verdict policy_storable(const struct http_head *request, const struct cache_response *response,
         const struct cache_control *control, const struct freshness *freshness, bool vary_is_known,
         const struct policy_limits *limits);
 
+// The same for a 206 [RFC 9111 §3.3]. `range_is_known`: it is one range with a Content-Range that can be read
+// (content_length is the range's). What is stored must be marked incomplete.
+struct policy_verdict policy_partial(const struct http_head *request, const struct cache_response *response,
+        const struct cache_control *control, const struct freshness *freshness, bool vary_is_known,
+        bool range_is_known, const struct policy_limits *limits);
+
+// Whether the answer to a POST may be kept as that to a later GET of its target, policy_storable()
+// permitting: explicit freshness, and a Content-Location that is the target [RFC 9110 §9.3.3]. `authority`
+// and `path` as in struct cache_query.
+bool policy_post(const struct http_head *response, const struct freshness *freshness, struct view authority,
+        struct view path);
+
+// Whether a URI reference is this target: absolute, or an absolute path. Byte for byte, the scheme and the
+// authority aside; a relative path is none.
+bool policy_names_target(struct view uri, struct view authority, struct view path);
+
 // ETag or a readable Last-Modified: it can be confirmed.
 bool policy_has_validator(const struct http_head *response);
 
-// An answer that tells of the origin's trouble, not of the resource: it replaces nothing that is stored.
+// A status that tells of the origin's trouble, not of the resource.
 bool policy_is_trouble(int status);
+// Whether such an answer leaves in place what is stored: it does, unless it says how long it holds itself.
+bool policy_keeps_stored(int status, const struct freshness *freshness);

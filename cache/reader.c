@@ -5,12 +5,19 @@
 
 // ---- the head ----
 
-// The fill was answered by a 304: on to the object that it confirmed. The lock of the old one is held, and is
-// released here.
+struct news { // what a reader finds at its object
+    bool is_confirmed, stands_in, is_refused;
+    enum freshness_trouble trouble;
+};
+
+// On to the object that was confirmed, or that stands in. The lock of the old one is held, and is released
+// here.
 static void follow(struct cache_reader *reader) {
     struct cache_object *from = reader->object;
     object_unlink_reader(from, reader);
     reader->object = object_get(from->successor);
+    reader->source = from->stands_in ? SOURCE_STALE : SOURCE_CONFIRMED;
+    reader->reason = from->reason;
     pthread_mutex_unlock(&from->lock);
     object_put(from);
     CHECK(object_phase(reader->object) == PHASE_WHOLE);
@@ -18,28 +25,32 @@ static void follow(struct cache_reader *reader) {
 
 // Whether a joiner may have this response: stored for everyone, its variant, and fresh enough for it. One
 // that was confirmed or generated while the request waited has satisfied the request's no-cache.
-static bool is_for(const struct stored_head *head, const struct cache_query *query, bool was_confirmed) {
+static bool is_for(const struct stored_head *head, const struct cache_query *query, const struct news *news) {
     struct cache_request request;
     const char *reason;
     if (!vary_matches(head->vary, head->selectors, query->head))
         return false;
-    if (was_confirmed)
+    if (news->is_confirmed)
         return true;
     if (!policy_read_request(query->head, query->store_allowed, &request, &reason))
         return false;
+    if (news->stands_in)
+        return freshness_on_error(&head->freshness, &request.control, store_rule(query->rules), query->now,
+                news->trouble, &reason);
     request.control.no_cache = false;
-    return freshness_usable(&head->freshness, &request.control, query->now, &reason);
+    return freshness_use(&head->freshness, &request.control, store_rule(query->rules), query->now, &reason) !=
+           USE_NOT;
 }
 
-static enum reader_role decide(struct cache_object *object, enum reader_role role, bool is_refused,
-        bool is_broken, bool was_confirmed, const struct cache_query *query) {
+static enum reader_role decide(struct cache_object *object, enum reader_role role, const struct news *news,
+        const struct cache_query *query) {
     if (role != ROLE_JOINED && role != ROLE_HIT)
         return role;
-    if (is_broken)
+    if (object_phase(object) == PHASE_BROKEN)
         return ROLE_GONE; // nothing was delivered yet, so it can still go on its own
-    if (role == ROLE_HIT)
+    if (role == ROLE_HIT && !news->stands_in)
         return ROLE_READING;
-    return !is_refused && is_for(object->head, query, was_confirmed) ? ROLE_READING : ROLE_GONE;
+    return !news->is_refused && is_for(object->head, query, news) ? ROLE_READING : ROLE_GONE;
 }
 
 static void set_role(struct cache_reader *reader, enum reader_role role) {
@@ -62,47 +73,64 @@ static int64_t content_length(struct cache_object *object) {
     return is_whole && object->head->has_body ? (int64_t)object->body->length : object->head->content_length;
 }
 
-static void fill_out(const struct cache_reader *reader, const struct cache_query *query,
-        bool is_first_delivery, struct cache_head *out) {
+static enum cache_source source_of(const struct cache_reader *reader, int64_t age_s, int64_t lifetime_s) {
+    if (reader->source != SOURCE_STORED)
+        return (enum cache_source)reader->source;
+    return age_s < lifetime_s ? SOURCE_STORED : SOURCE_STALE;
+}
+
+static void fill_out(
+        const struct cache_reader *reader, const struct cache_query *query, struct cache_head *out) {
     const struct stored_head *head = reader->object->head;
-    bool is_without_age = is_first_delivery && !head->freshness.has_age;
-    *out = (struct cache_head){.lifetime_s = head->freshness.lifetime_s,
+    bool is_first_delivery = reader->role == ROLE_OWN && reader->source == SOURCE_ORIGIN;
+    int64_t age_s = freshness_age(&head->freshness, query->now);
+    int64_t lifetime_s = freshness_lifetime(&head->freshness, store_rule(query->rules));
+    *out = (struct cache_head){.source = source_of(reader, age_s, lifetime_s),
+            .reason = reader->reason ? reader->reason : reader->object->reason,
+            .lifetime_s = lifetime_s,
             .status = head->http.status,
             .minor_version = head->http.minor_version,
             .head = is_first_delivery && head->first ? head->first : &head->http,
             .content_length = content_length(reader->object),
-            .age_s = is_without_age ? -1 : freshness_age(&head->freshness, query->now),
+            .age_s = is_first_delivery && !head->freshness.has_age ? -1 : age_s,
             .has_body = head->has_body};
+}
+
+// False: there is none yet, and the reader will be woken.
+static bool look(struct cache_reader *reader, struct news *news) {
+    struct cache_object *object = reader->object;
+    if (object_phase(object) == PHASE_WHOLE)
+        return true;
+    pthread_mutex_lock(&object->lock);
+    enum phase phase = object_phase(object);
+    news->is_refused = object->refused;
+    if (phase == PHASE_PASSED_ON) {
+        news->stands_in = object->stands_in;
+        news->is_confirmed = !object->stands_in;
+        news->trouble = object->trouble;
+        news->is_refused = false;
+        follow(reader);
+        return true;
+    }
+    reader->waiting = phase == PHASE_PENDING;
+    reader->has_head = phase != PHASE_PENDING; // from here on nothing else can stand in for it
+    pthread_mutex_unlock(&object->lock);
+    return phase != PHASE_PENDING;
 }
 
 enum read cache_reader_head(
         struct cache_reader *reader, const struct cache_query *query, struct cache_head *out) {
+    struct news news = {.is_confirmed = false};
+    CHECK(reader->object);
+    if (!look(reader, &news))
+        return READ_WAIT;
     struct cache_object *object = reader->object;
-    CHECK(object);
-    bool was_confirmed = false, is_refused = false;
-    if (object_phase(object) != PHASE_WHOLE) {
-        pthread_mutex_lock(&object->lock);
-        if (object_phase(object) == PHASE_PENDING) {
-            reader->waiting = true;
-            pthread_mutex_unlock(&object->lock);
-            return READ_WAIT;
-        }
-        was_confirmed = object_phase(object) == PHASE_CONFIRMED;
-        is_refused = object->refused;
-        if (was_confirmed)
-            follow(reader);
-        else
-            pthread_mutex_unlock(&object->lock);
-        object = reader->object;
-    }
-    enum reader_role role = (enum reader_role)reader->role;
-    bool is_broken = object_phase(object) == PHASE_BROKEN;
-    set_role(reader, decide(object, role, is_refused, is_broken, was_confirmed, query));
+    set_role(reader, decide(object, (enum reader_role)reader->role, &news, query));
     if (reader->role == ROLE_GONE)
         return READ_GONE;
-    if (is_broken && !object->head)
+    if (object_phase(object) == PHASE_BROKEN && !object->head)
         return READ_BROKEN;
-    fill_out(reader, query, role == ROLE_OWN && !was_confirmed, out);
+    fill_out(reader, query, out);
     return READ_READY;
 }
 
@@ -136,7 +164,7 @@ static enum read peek_arriving(struct cache_reader *reader, struct cache_object 
     switch (object_phase(object)) {
     case PHASE_PENDING:
     case PHASE_ARRIVING:
-    case PHASE_CONFIRMED:
+    case PHASE_PASSED_ON:
         *used = collect(reader, object, pieces, count);
         if (*used)
             return READ_READY;
@@ -161,7 +189,8 @@ enum read cache_reader_peek(struct cache_reader *reader, struct iovec *pieces, i
         return *used ? READ_READY : READ_END;
     }
     pthread_mutex_lock(&object->lock);
-    CHECK(object_phase(object) != PHASE_CONFIRMED); // the head comes first
+    CHECK(object_phase(object) != PHASE_PASSED_ON); // the head comes first
+    reader->has_head = true;
     enum read read = reader->is_cut ? READ_BROKEN : peek_arriving(reader, object, pieces, count, used);
     pthread_mutex_unlock(&object->lock);
     return read;

@@ -2,6 +2,7 @@
 
 #include "admin/check.h"
 #include "admin/container.h"
+#include "cache/vary.h"
 
 #include <stdlib.h>
 
@@ -65,6 +66,12 @@ bool budget_take(struct cache *cache, uint64_t bytes) {
 }
 
 // ---- what stands in the index ----
+
+void store_note(uint32_t *fired, const char *reason) {
+    enum refresh_option option = rules_option(reason);
+    if (fired && option != REFRESH_OPTION_COUNT)
+        *fired |= 1u << option;
+}
 
 struct policy_limits store_limits(struct cache *cache) {
     return (struct policy_limits){atomic_load_explicit(&cache->minimum_object_bytes, memory_order_relaxed),
@@ -139,24 +146,31 @@ static bool is_outdated(const struct entry *entry, const struct stored_head *hea
     return false;
 }
 
-// The same variant, and all of another Vary: the origin has changed its mind.
-static void drop_replaced(struct cache *cache, struct entry *entry, const struct stored_head *head,
-        struct cache_object **dropped) {
+// What the request would have selected by its fields before: from now on it selects the new one. A response
+// without Vary stays, for it may still be the default for others [RFC 9111 §4.1].
+static bool is_superseded(
+        const struct stored_head *old, const struct stored_head *head, const struct http_head *request) {
+    return is_same_variant(old, head) ||
+           (old->vary.length && old->freshness.date_s <= head->freshness.date_s &&
+                   vary_matches(old->vary, old->selectors, request));
+}
+
+static void drop_superseded(struct cache *cache, struct entry *entry, const struct stored_head *head,
+        const struct http_head *request, struct cache_object **dropped) {
     unsigned kept = 0;
     for (struct cache_object *stored = entry->stored, *next; stored; stored = next) {
         next = stored->sibling;
-        if (!view_equal(stored->head->vary, head->vary) || is_same_variant(stored->head, head) ||
-                ++kept >= INDEX_VARIANTS_MAX)
+        if (is_superseded(stored->head, head, request) || ++kept >= INDEX_VARIANTS_MAX)
             store_unlink(cache, stored, dropped);
     }
 }
 
 bool store_insert(struct cache *cache, struct entry *entry, struct cache_object *object,
-        struct cache_object **dropped) {
+        const struct http_head *request, struct cache_object **dropped) {
     CHECK(object->place == PLACE_NONE);
     if (is_outdated(entry, object->head))
         return false;
-    drop_replaced(cache, entry, object->head, dropped);
+    drop_superseded(cache, entry, object->head, request, dropped);
     object->entry = entry;
     object->place = PLACE_STORED;
     object->sibling = entry->stored;

@@ -24,9 +24,14 @@ struct cache_fill {
     struct cache *cache;
     struct cache_object *object;
     // immutable while other threads can find the fill through the index
-    struct cache_object *base;   // what a 304 would confirm
-    struct stored_head *request; // NULL for a stream
-    bool alone;                  // not to be joined before its head is there
+    struct cache_object *bases[INDEX_VARIANTS_MAX]; // what a 304 could confirm, the selected one first
+    unsigned base_count;
+    struct cache_object *selected;   // what is stored for this request: is replaced, or stands in; NULL: none
+    struct stored_head *request;     // NULL for a stream
+    struct cache_control asked;      // the request's
+    const struct refresh_rule *rule; // of the lookup
+    struct entry *spare;             // for a response that enters the index with its head (POST), else NULL
+    bool alone;                      // not to be joined before its head is there
     // the producer's own
     const char *pass_reason; // of a stream
     char *validators;
@@ -35,7 +40,7 @@ struct cache_fill {
     uint64_t reserved;      // counted in the budget for content to come
     uint64_t content_cost;  // of the blocks so far
     size_t told;            // what is left of the room last told
-    int64_t now_s;          // steady: of the lookup, then of the head
+    struct moment now;      // of the lookup, then of the head
     // by the object's lock
     bool waiting;
     void (*wake)(void *owner);
@@ -44,22 +49,36 @@ struct cache_fill {
 
 // A fill and its object, neither in the index. `request` NULL: a stream.
 struct cache_fill *fill_new(struct cache *cache, const struct http_head *request, const char *pass_reason);
+// What it can confirm and replace. The shard's lock is held; the fill is not in the index yet.
+void fill_take_bases(struct cache_fill *fill, struct entry *entry, struct cache_object *selected);
+void fill_drop_bases(struct cache_fill *fill);
 void fill_free(struct cache_fill *fill); // of one that nobody has seen yet, or that has ended
 void fill_write_validators(struct cache_fill *fill);
-// Out of the index, with its base if `drop_base`: not to be joined any more, nor found. `marker` keeps the
-// next crowd from queueing.
-void fill_leave_index(struct cache_fill *fill, enum marker marker, bool drop_base);
+// Out of the index, with what it was to replace if `drop_selected`: not to be joined any more, nor found.
+// `marker` keeps the next crowd from queueing.
+void fill_leave_index(struct cache_fill *fill, enum marker marker, bool drop_selected);
+// Readers go on to `successor`.
+void fill_pass_on(struct cache_fill *fill, struct cache_object *successor, const char *reason);
+// The same, to what is selected, when that may stand in for the origin now. False: it may not, nothing
+// changed.
+bool fill_stand_in(struct cache_fill *fill, enum freshness_trouble trouble, struct moment now);
 
+static inline const struct refresh_rule *store_rule(const struct cache_rules *rules) {
+    return rules ? rules->refresh : NULL;
+}
+// Notes the option that a decision's reason names.
+void store_note(uint32_t *fired, const char *reason);
 struct policy_limits store_limits(struct cache *cache);
 struct entry_name store_name(struct cache *cache, const struct cache_query *query); // views borrowed from it
 
 // Takes the object out of the index, if it is there as stored. True when it was.
 bool store_drop(struct cache *cache, struct cache_object *object);
-// Puts an object into `entry` in place of those it replaces; those are added to the chain `dropped` (by
+// Puts the answer to `request` into `entry` in place of those it supersedes: the same variant, and what was
+// selected by Vary for this request before; those are added to the chain `dropped` (by
 // sibling), to be put by store_put_dropped() once the lock is released. The shard's lock is held. False when
 // a newer one stands there.
-bool store_insert(
-        struct cache *cache, struct entry *entry, struct cache_object *object, struct cache_object **dropped);
+bool store_insert(struct cache *cache, struct entry *entry, struct cache_object *object,
+        const struct http_head *request, struct cache_object **dropped);
 // Takes an object out of its entry, whichever place it has; a stored one goes to `dropped`. Lock held.
 void store_unlink(struct cache *cache, struct cache_object *object, struct cache_object **dropped);
 void store_put_dropped(struct cache_object *dropped);

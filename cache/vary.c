@@ -1,5 +1,10 @@
 #include "cache/vary.h"
 
+#include "http/list.h"
+#include "http/weight.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct text {
@@ -104,8 +109,103 @@ static bool is_withheld(const struct http_field *field) {
     return field->hop && field->id == FIELD_OTHER;
 }
 
-// "=VALUE\n" or, for a field that is not there, "-\n": no value has a line feed.
-static void put_field(struct text *text, struct view name, const struct http_head *request) {
+// ---- fields whose grammar is known ----
+
+#define MEMBERS_MAX 64 // more: compared as text
+
+enum preference { PREFERENCE_NONE, PREFERENCE_PLAIN, PREFERENCE_ENCODING, PREFERENCE_MEDIA };
+
+// Lists of preferences, whose members' order means nothing, and whose names fold case [RFC 9110 §12.5]. Of
+// media ranges the parameters' values need not fold.
+static enum preference preference_of(struct view name) {
+    if (view_equal_fold(name, VIEW("accept-encoding")))
+        return PREFERENCE_ENCODING;
+    if (view_equal_fold(name, VIEW("accept-language")) || view_equal_fold(name, VIEW("accept-charset")))
+        return PREFERENCE_PLAIN;
+    return view_equal_fold(name, VIEW("accept")) ? PREFERENCE_MEDIA : PREFERENCE_NONE;
+}
+
+static struct view coding_of(struct view name) { // [RFC 9110 §8.4.1]
+    bool is_old = view_equal_fold(name, VIEW("x-gzip")) || view_equal_fold(name, VIEW("x-compress"));
+    return is_old ? view_skip(name, 2) : name;
+}
+
+static void put_folded(struct text *text, struct view part) {
+    for (size_t i = 0; i < part.length; i++)
+        put(text, view_lower(part.data[i]));
+}
+
+// ";q=0.5", without zeros at its end; nothing for 1, the default.
+static void put_weight(struct text *text, unsigned weight) {
+    char digits[8];
+    if (weight == WEIGHT_ONE)
+        return;
+    snprintf(digits, sizeof digits, "0.%03u", weight % WEIGHT_ONE);
+    size_t length = 5;
+    while (digits[length - 1] == '0')
+        length--;
+    put_folded(text, VIEW(";q="));
+    put_folded(text, (struct view){digits, weight ? length : 1});
+}
+
+static void put_parameter(struct text *text, struct view part) {
+    unsigned weight;
+    size_t name_length = view_find(part, '=');
+    if (view_starts_fold(part, VIEW("q=")) && weight_parse(view_skip(part, 2), &weight)) {
+        put_weight(text, weight);
+        return;
+    }
+    put(text, ';');
+    put_folded(text, view_take(part, name_length));
+    for (size_t i = name_length; i < part.length; i++)
+        put(text, part.data[i]);
+}
+
+static struct view put_member(struct text *text, struct view member, enum preference preference) {
+    size_t start = text->length;
+    struct view part = {"", 0};
+    weight_next_part(&member, &part);
+    put_folded(text, preference == PREFERENCE_ENCODING ? coding_of(part) : part);
+    while (weight_next_part(&member, &part))
+        put_parameter(text, part);
+    return (struct view){text->data + start, text->length - start};
+}
+
+static int compare_members(const void *a, const void *b) {
+    return compare_fold(*(const struct view *)a, *(const struct view *)b);
+}
+
+// The members sorted, each once. False when there are too many, or they do not fit: compare them as text.
+static bool put_preferences(
+        struct text *text, struct view name, enum preference preference, const struct http_head *request) {
+    struct view members[MEMBERS_MAX], member;
+    char scratch_text[VARY_SELECTORS_BYTES];
+    struct text scratch = {scratch_text, 0, sizeof scratch_text, false};
+    struct list_walk walk = {.head = request, .id = http_field_id(name)};
+    size_t count = 0;
+    while (list_walk_next(&walk, &member)) {
+        if (count == MEMBERS_MAX)
+            return false;
+        members[count++] = put_member(&scratch, member, preference);
+    }
+    if (scratch.overflow)
+        return false;
+    qsort(members, count, sizeof *members, compare_members);
+    for (size_t i = 0; i < count; i++) {
+        if (i && view_equal(members[i], members[i - 1]))
+            continue;
+        put(text, i ? ',' : '=');
+        for (size_t j = 0; j < members[i].length; j++)
+            put(text, members[i].data[j]);
+    }
+    if (count == 0)
+        put(text, http_field_find(request, walk.id, 0) ? '=' : '-');
+    return true;
+}
+
+// ---- selecting ----
+
+static void put_lines(struct text *text, struct view name, const struct http_head *request) {
     unsigned lines = 0;
     for (unsigned i = 0; i < request->field_count; i++) {
         if (is_withheld(&request->fields[i]) || !view_equal_fold(request->fields[i].name, name))
@@ -115,6 +215,13 @@ static void put_field(struct text *text, struct view name, const struct http_hea
     }
     if (!lines)
         put(text, '-');
+}
+
+// "=VALUE\n" or, for a field that is not there, "-\n": no value has a line feed.
+static void put_field(struct text *text, struct view name, const struct http_head *request) {
+    enum preference preference = preference_of(name);
+    if (preference == PREFERENCE_NONE || !put_preferences(text, name, preference, request))
+        put_lines(text, name, request);
     put(text, '\n');
 }
 
@@ -131,4 +238,126 @@ bool vary_matches(struct view names, struct view selectors, const struct http_he
     char text[VARY_SELECTORS_BYTES];
     struct view own;
     return names.length == 0 || (vary_select(names, request, text, &own) && view_equal(own, selectors));
+}
+
+// ---- ranking ----
+
+struct favourite { // what a list of preferences puts above everything else
+    struct view name;
+    unsigned weight; // 0: nothing
+    bool is_alone;   // no other has the same weight
+};
+
+// False when a weight cannot be read.
+static bool find_favourite(const struct http_head *request, enum field_id id, struct favourite *favourite) {
+    struct list_walk walk = {.head = request, .id = id};
+    struct view member, name;
+    unsigned weight;
+    *favourite = (struct favourite){{"", 0}, 0, true};
+    while (list_walk_next(&walk, &member)) {
+        if (!weight_of_member(member, &name, &weight))
+            return false;
+        if (weight > favourite->weight)
+            *favourite = (struct favourite){name, weight, true};
+        else if (weight == favourite->weight && !view_equal_fold(name, favourite->name))
+            favourite->is_alone = false;
+    }
+    return true;
+}
+
+// The only member of a field, "" when there is none. False when there are several.
+static bool only_member(const struct http_head *head, enum field_id id, struct view *member) {
+    struct list_walk walk = {.head = head, .id = id};
+    struct view other;
+    if (!list_walk_next(&walk, member))
+        *member = (struct view){"", 0};
+    return !list_walk_next(&walk, &other);
+}
+
+static bool has_favourite_language(const struct http_head *request, const struct http_head *response) {
+    struct favourite favourite;
+    struct view language;
+    return find_favourite(request, FIELD_ACCEPT_LANGUAGE, &favourite) && favourite.weight > 0 &&
+           favourite.is_alone && only_member(response, FIELD_CONTENT_LANGUAGE, &language) &&
+           language.length > 0 && view_equal_fold(language, favourite.name);
+}
+
+// Whether it excludes content without a coding [RFC 9110 §12.5.3], when all that it names has the weight 0.
+static bool excludes_identity(const struct http_head *request) {
+    struct list_walk walk = {.head = request, .id = FIELD_ACCEPT_ENCODING};
+    struct view member, name;
+    unsigned weight;
+    while (list_walk_next(&walk, &member))
+        if (weight_of_member(member, &name, &weight) &&
+                (view_equal(name, VIEW("*")) || view_equal_fold(name, VIEW("identity"))))
+            return true;
+    return false;
+}
+
+// A request that accepts no coding at all wants the plain content.
+static bool has_favourite_coding(const struct http_head *request, const struct http_head *response) {
+    struct favourite favourite;
+    struct view coding;
+    if (!http_field_find(request, FIELD_ACCEPT_ENCODING, 0) ||
+            !find_favourite(request, FIELD_ACCEPT_ENCODING, &favourite) ||
+            !only_member(response, FIELD_CONTENT_ENCODING, &coding))
+        return false;
+    if (coding.length == 0)
+        coding = VIEW("identity");
+    if (favourite.weight == 0)
+        return view_equal_fold(coding, VIEW("identity")) && !excludes_identity(request);
+    return favourite.is_alone && view_equal_fold(coding_of(coding), coding_of(favourite.name));
+}
+
+static bool has_favourite(
+        struct view name, const struct http_head *request, const struct http_head *response) {
+    if (view_equal(name, VIEW("accept-language")))
+        return has_favourite_language(request, response);
+    return view_equal(name, VIEW("accept-encoding")) && has_favourite_coding(request, response);
+}
+
+static struct view next_line(struct view *lines) {
+    size_t end = view_find(*lines, '\n');
+    struct view line = view_take(*lines, end);
+    *lines = view_skip(*lines, end + 1);
+    return line;
+}
+
+enum vary_rank vary_rank(struct view names, struct view selectors, const struct http_head *request,
+        const struct http_head *response) {
+    char text[VARY_SELECTORS_BYTES];
+    struct view own;
+    enum vary_rank rank = VARY_SELECTED;
+    if (names.length == 0)
+        return VARY_ANY;
+    if (!vary_select(names, request, text, &own))
+        return VARY_OTHER;
+    while (names.length) {
+        struct view name = next_token(&names);
+        if (view_equal(next_line(&own), next_line(&selectors)))
+            continue;
+        if (!has_favourite(name, request, response))
+            return VARY_OTHER;
+        rank = VARY_PREFERRED;
+    }
+    return rank;
+}
+
+static bool is_newer(const struct freshness *a, const struct freshness *b) {
+    return a->date_s != b->date_s ? a->date_s > b->date_s : a->response_at.steady_s > b->response_at.steady_s;
+}
+
+int vary_choose(const struct stored_head *const *stored, unsigned count, const struct http_head *request) {
+    int chosen = -1;
+    enum vary_rank best = VARY_OTHER;
+    for (unsigned i = 0; i < count; i++) {
+        const struct stored_head *head = stored[i];
+        enum vary_rank rank = vary_rank(head->vary, head->selectors, request, &head->http);
+        if (rank > best || (rank == best && rank != VARY_OTHER &&
+                                   is_newer(&head->freshness, &stored[chosen]->freshness))) {
+            best = rank;
+            chosen = (int)i;
+        }
+    }
+    return chosen;
 }

@@ -3,7 +3,7 @@
 // are equal.
 #pragma once
 
-#include "http/head.h"
+#include "cache/stored_head.h"
 
 #define VARY_NAMES_MAX 32         // more: not stored
 #define VARY_NAMES_BYTES 1024     // "accept-encoding,cookie": lower case, sorted, without repeats
@@ -12,10 +12,31 @@
 // Writes the names into `out` and returns true; empty without Vary. False for "*" and for too many.
 bool vary_names(const struct http_head *response, char out[static VARY_NAMES_BYTES], struct view *names);
 
-// Writes a request's values of `names` into `out`: blanks made one, none next to a comma, lines joined by
-// commas; a field that is not there differs from an empty one. False when they do not fit.
+// Writes a request's values of `names` into `out`. Accept, Accept-Charset, Accept-Encoding and
+// Accept-Language: their members sorted, each once, names folded, "q=1" left out; "x-gzip" is "gzip". Others:
+// blanks made one, none next to a comma, lines joined by commas. A field that is not there differs from an
+// empty one: without Accept-Encoding every coding will do, with an empty one none [RFC 9110 §12.5.3]. False
+// when they do not fit.
 bool vary_select(struct view names, const struct http_head *request, char out[static VARY_SELECTORS_BYTES],
         struct view *selectors);
 
 // Whether the request selects the variant stored with these.
 bool vary_matches(struct view names, struct view selectors, const struct http_head *request);
+
+enum vary_rank {    // in ascending order
+    VARY_OTHER,     // not for this request
+    VARY_ANY,       // without Vary, and so for any request; the origin may have left it out by mistake
+    VARY_PREFERRED, // selected by another text, but it is in the one language, or the one coding, that the
+                    // request puts above all others
+    VARY_SELECTED,
+};
+
+// How well a stored response fits a request. A response in exactly the language of the highest weight in
+// Accept-Language fits, whatever else was accepted when it was stored; so does one in the coding of the
+// highest weight in Accept-Encoding (the plain one, where the request accepts no coding). All other fields
+// must match.
+enum vary_rank vary_rank(struct view names, struct view selectors, const struct http_head *request,
+        const struct http_head *response);
+
+// The best of several, among equals the most recent by Date: its index, -1 for none.
+int vary_choose(const struct stored_head *const *stored, unsigned count, const struct http_head *request);

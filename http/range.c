@@ -1,8 +1,6 @@
 #include "http/range.h"
 
-#include "http/date.h"
 #include "http/list.h"
-#include "http/octet.h"
 
 #include <string.h>
 

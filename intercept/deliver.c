@@ -26,7 +26,8 @@
 enum answer { ANSWER_WHOLE, ANSWER_NOT_MODIFIED, ANSWER_FAILED, ANSWER_RANGE, ANSWER_UNSATISFIABLE };
 
 static bool is_from_store(const struct request *request) {
-    return request->lookup == LOOKUP_HIT || request->lookup == LOOKUP_JOIN || request->lookup == LOOKUP_STALE;
+    return request->lookup == LOOKUP_HIT || request->lookup == LOOKUP_JOIN || request->is_asked_by_store ||
+           request->stored.source != SOURCE_ORIGIN;
 }
 
 static struct view type_of(const struct http_head *head) {

@@ -5,6 +5,7 @@
 #include "admin/container.h"
 #include "intercept/fetch_head.h"
 #include "intercept/fetch_own.h"
+#include "intercept/request.h"
 #include "intercept/worker.h"
 
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static void fetch_free(struct fetch *fetch) {
     body_decoder_fini(&fetch->body);
     buffer_release(&fetch->out);
     settings_put(fetch->settings);
-    free(fetch->head);
+    free(fetch->head.data);
     free(fetch);
 }
 
@@ -35,14 +36,35 @@ void fetch_let_go(struct fetch *fetch) {
     fetch->session = NULL;
 }
 
-enum run fetch_give_up(struct fetch *fetch, int status, const char *reason, const char *text) {
-    if (fetch->session && fetch->session->request && fetch->session->request->failure.status == 0)
-        fetch->session->request->failure = (struct failure){status, reason, text};
+static struct request *request_of(const struct fetch *fetch) {
+    return fetch->session ? fetch->session->request : NULL;
+}
+
+static enum run end(struct fetch *fetch) {
     fetch_let_go(fetch);
-    cache_fill_abandon(fetch->fill);
     if (fetch->upstream)
         upstream_close(fetch->upstream);
     return RUN_END;
+}
+
+static void note_failure(const struct fetch *fetch, int status, const char *reason, const char *text) {
+    struct request *request = request_of(fetch);
+    if (request && request->failure.status == 0)
+        request->failure = (struct failure){status, reason, text};
+}
+
+enum run fetch_give_up(struct fetch *fetch, int status, const char *reason, const char *text) {
+    note_failure(fetch, status, reason, text);
+    cache_fill_abandon(fetch->fill);
+    return end(fetch);
+}
+
+enum run fetch_fail(struct fetch *fetch, int status, const char *reason, const char *text) {
+    struct request *request = request_of(fetch);
+    note_failure(fetch, status, reason, text);
+    if (cache_fill_fail(fetch->fill) && request)
+        request->fill_kind = FILL_STALE;
+    return end(fetch);
 }
 
 // ---- waiting ----
@@ -90,8 +112,14 @@ static bool has_time_left(struct fetch *fetch) {
     return now_ms < fetch->alone_until_ms;
 }
 
+// A refresh is for nobody in particular, as long as something is to be stored.
+static bool is_refreshing(const struct fetch *fetch) {
+    return fetch->is_refresh && loop_now_ms(fetch->worker->loop) < fetch->refresh_until_ms &&
+           (fetch->step != FETCH_BODY || cache_fill_stores(fetch->fill));
+}
+
 static bool is_wanted(struct fetch *fetch) {
-    if (fetch->session)
+    if (fetch->session || is_refreshing(fetch))
         return true;
     if (!fetch->upload_over)
         return false;
@@ -137,24 +165,28 @@ static void fetch_run(struct task *task) {
 
 // ---- life ----
 
-struct fetch *fetch_begin(struct session *session, struct cache_fill *fill) {
-    struct request *request = session->request;
-    struct worker *worker = session->worker;
-    struct fetch *fetch = calloc(1, sizeof *fetch);
-    if (!fetch || !(fetch->head = fetch_head_compose(session, fill, &fetch->head_length))) {
-        free(fetch);
-        return NULL;
-    }
-    fetch->worker = worker;
-    fetch->settings = settings_get(session->settings);
-    fetch->session = session;
-    fetch->fill = fill;
-    fetch->task.run = fetch_run;
+static void take_request(struct fetch *fetch, const struct request *request) {
     fetch->method = request->head.method_id;
     fetch->wants_upgrade = request->wants_upgrade;
     fetch->expects_continue = request->expects_continue;
     fetch->upload_chunked = request->framing.kind == FRAMING_CHUNKED;
     fetch->upload_over = request->body_done;
+}
+
+static struct fetch *fetch_new(struct session *session, struct cache_fill *fill, bool is_refresh) {
+    struct worker *worker = session->worker;
+    struct fetch *fetch = calloc(1, sizeof *fetch);
+    if (!fetch || !fetch_head_compose(session, fill, is_refresh, &fetch->head)) {
+        free(fetch);
+        return NULL;
+    }
+    struct cache_query query;
+    request_query(session, &query);
+    fetch->rules = query.rules;
+    fetch->worker = worker;
+    fetch->settings = settings_get(session->settings);
+    fetch->fill = fill;
+    fetch->task.run = fetch_run;
     upstream_key_of_session(session, &fetch->key);
     deadline_init(&fetch->deadline, worker->loop, on_deadline);
     letter_init(&fetch->letter, on_letter);
@@ -165,6 +197,28 @@ struct fetch *fetch_begin(struct session *session, struct cache_fill *fill) {
     worker->fetches = fetch;
     worker_mark(worker, &fetch->task);
     return fetch;
+}
+
+struct fetch *fetch_begin(struct session *session, struct cache_fill *fill) {
+    struct fetch *fetch = fetch_new(session, fill, false);
+    if (!fetch)
+        return NULL;
+    fetch->session = session;
+    take_request(fetch, session->request);
+    session->request->is_asked_by_store = fetch->head.fields_length > 0;
+    return fetch;
+}
+
+bool fetch_refresh(struct session *session, struct cache_fill *fill) {
+    struct fetch *fetch = fetch_new(session, fill, true);
+    if (!fetch)
+        return false;
+    fetch->method = METHOD_GET;
+    fetch->upload_over = true;
+    fetch->is_refresh = true;
+    fetch->refresh_until_ms =
+            loop_now_ms(fetch->worker->loop) + fetch->settings->config->timeout_ms[TIMEOUT_total];
+    return true;
 }
 
 void fetch_leave(struct fetch *fetch) {

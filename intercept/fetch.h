@@ -10,6 +10,11 @@
 // caller's).
 struct fetch *fetch_begin(struct session *session, struct cache_fill *fill);
 
+// Begins a refresh of what the session's request is answered with meanwhile [RFC 5861 §3]: a GET that belongs
+// to no session and ends by its own deadlines; takes `fill` over. False without memory (the fill stays the
+// caller's).
+bool fetch_refresh(struct session *session, struct cache_fill *fill);
+
 // The session needs it no longer. The exchange ends now, or goes on for the fill's other readers or because
 // little is missing (FETCH_REST_BYTES, FETCH_REST_SHARE).
 void fetch_leave(struct fetch *fetch);
@@ -30,5 +35,5 @@ void fetch_upload_end(struct fetch *fetch, struct view trailers);
 // The worker's thread has ended: every exchange is given up.
 void fetch_end_all(struct worker *worker);
 
-// lookup.c: goes to the origin without the store.
+// lookup.c: goes to the origin without the store; 504 when nothing may go out for this request.
 enum run lookup_alone(struct session *session, const char *reason);

@@ -21,7 +21,7 @@ static bool may_retry(const struct fetch *fetch) {
 // origin.
 static enum run no_answer(struct fetch *fetch, const char *reason, const char *text) {
     if (!may_retry(fetch))
-        return fetch_give_up(fetch, 502, reason, text);
+        return fetch_fail(fetch, 502, reason, text);
     counter_add(&fetch->worker->counters, COUNTER_upstream_retried, 1);
     upstream_close(fetch->upstream);
     fetch->upstream = NULL;
@@ -33,7 +33,7 @@ static enum run no_answer(struct fetch *fetch, const char *reason, const char *t
 static enum run relay_interim(struct fetch *fetch, const struct http_head *head) {
     struct session *session = fetch->session;
     if (++fetch->interims > INTERIMS_MAXIMUM)
-        return fetch_give_up(fetch, 502, "too-many-interim", "The server sent too many interim responses.");
+        return fetch_fail(fetch, 502, "too-many-interim", "The server sent too many interim responses.");
     if (session && session->request->head.minor_version == 1 && !session->request->answered)
         fetch_head_interim(session, head);
     if (session && head->status == 100)
@@ -74,12 +74,33 @@ static void tell_kind(struct fetch *fetch, int status, enum fill_kind kind, cons
         request->lookup_reason = reason;
 }
 
-static void invalidate(struct fetch *fetch, const struct http_head *head) {
-    if (http_method_is_safe(fetch->method) || head->status < 200 || head->status >= 400 || !fetch->session)
-        return;
+// What the answer means for other responses of the URL.
+static void tell_store(struct fetch *fetch, const struct cache_response *response) {
+    struct cache *cache = fetch->worker->daemon->cache;
     struct cache_query query;
+    if (!fetch->session)
+        return;
     request_query(fetch->session, &query);
-    cache_invalidate(fetch->worker->daemon->cache, &query);
+    cache_invalidate(cache, &query, response->head);
+    if (fetch->method == METHOD_HEAD)
+        cache_update_by_head(cache, &query, response);
+}
+
+// A 304 that confirms nothing: the same request, without the store's conditions.
+static enum run ask_again(struct fetch *fetch) {
+    fetch->again = true;
+    fetch->answered = false;
+    fetch_head_cut(&fetch->head);
+    fetch_connect_end(fetch);
+    return fetch_connect_begin(fetch, true);
+}
+
+// What is stored stands in: the answer's content is of no use.
+static enum run drop_answer(struct fetch *fetch) {
+    cache_fill_finish(fetch->fill);
+    fetch_let_go(fetch);
+    upstream_close(fetch->upstream);
+    return RUN_END;
 }
 
 static enum run take_final(struct fetch *fetch, const struct http_head *head) {
@@ -88,24 +109,31 @@ static enum run take_final(struct fetch *fetch, const struct http_head *head) {
     int64_t length = -1;
     if (framing_of_response(head, fetch->method, &framing, &error) == PARSE_BAD ||
             !framing_content_length(head, &length))
-        return fetch_give_up(fetch, 502, "bad-response", error.why);
+        return fetch_fail(fetch, 502, "bad-response", error.why);
+    if (fetch->again && head->status == 304)
+        return fetch_fail(fetch, 502, "unasked-304", "The server answered a condition that was not asked.");
     if (framing.kind == FRAMING_CHUNKED || framing.kind == FRAMING_CLOSE || head->status == 204)
         length = -1;
     body_decoder_init(&fetch->body, &framing);
     fetch->content_length = length;
     fetch->keeps_alive = http_keeps_alive(head) && framing.kind != FRAMING_CLOSE;
-    invalidate(fetch, head);
     struct cache_response response = {
             .head = head,
             .content_length = length,
             .request_at = fetch->request_at,
             .response_at = worker_now(fetch->worker),
+            .rules = fetch->rules,
             .has_body = framing.kind != FRAMING_NONE,
     };
+    tell_store(fetch, &response);
     const char *reason = NULL;
     enum fill_kind kind = cache_fill_head(fetch->fill, &response, &reason);
     tell_kind(fetch, head->status, kind, reason);
     buffer_take(&fetch->upstream->in, head->head_length);
+    if (kind == FILL_AGAIN)
+        return ask_again(fetch);
+    if (kind == FILL_STALE && response.has_body && length != 0)
+        return drop_answer(fetch);
     fetch->step = FETCH_BODY;
     fetch_set_deadline(fetch, TIMEOUT_upstream_idle);
     if (fetch->session)
@@ -131,7 +159,7 @@ static enum run parse_head(struct fetch *fetch) {
         fetch->seen = input.length;
         return RUN_WAIT;
     case PARSE_BAD:
-        return fetch_give_up(fetch, 502, "bad-response", error.why);
+        return fetch_fail(fetch, 502, "bad-response", error.why);
     case PARSE_DONE:
         break;
     }
@@ -167,7 +195,7 @@ enum run fetch_answer_run(struct fetch *fetch) {
     bool begins = fetch->head_sent == 0;
     fetch_send_push(fetch, &events); // first: what came this moment is not stuck
     if (fetch->late && origin_owes(fetch))
-        return fetch_give_up(fetch, 504, "first-byte-timeout", "The server did not answer in time.");
+        return fetch_fail(fetch, 504, "first-byte-timeout", "The server did not answer in time.");
     if (fetch->late)
         fetch_set_deadline(fetch, TIMEOUT_first_byte);
     fetch->late = false;

@@ -12,12 +12,6 @@
 #define READS_A_RUN 16  // then others have their turn
 #define LAGGARD_MS 3000 // without taking a quarter of the window, while others wait
 
-static bool is_clean(const struct fetch *fetch) {
-    return fetch->keeps_alive && fetch->upload_over && !fetch->upload_broken &&
-           buffer_length(&fetch->out) == 0 && fetch->head_sent == fetch->head_length &&
-           buffer_length(&fetch->upstream->in) == 0;
-}
-
 static void pass_trailers(struct fetch *fetch) {
     struct view trailers = body_trailers(&fetch->body);
     struct request *request = fetch->session ? fetch->session->request : NULL;
@@ -30,17 +24,13 @@ static void pass_trailers(struct fetch *fetch) {
 static enum run end_well(struct fetch *fetch) {
     pass_trailers(fetch);
     cache_fill_finish(fetch->fill);
-    struct upstream *upstream = fetch->upstream;
-    if (is_clean(fetch))
-        upstream_keep(upstream, fetch->settings);
-    else
-        upstream_close(upstream);
+    fetch_connect_end(fetch);
     fetch_let_go(fetch);
     return RUN_END;
 }
 
 static enum run cut_short(struct fetch *fetch, const char *reason) {
-    return fetch_give_up(fetch, 502, reason, "The server's answer ended early.");
+    return fetch_fail(fetch, 502, reason, "The server's answer ended early.");
 }
 
 // Decodes what `in` holds, at most `room` bytes of it. RUN_WAIT: it is used up and the body goes on.

@@ -24,22 +24,21 @@ static enum run connect_failed(struct fetch *fetch, int error) {
     counter_add(&fetch->worker->counters, COUNTER_upstream_failed, 1);
     switch (-error) {
     case ECONNREFUSED:
-        return fetch_give_up(fetch, 502, "connect-refused", "The server refused the connection.");
+        return fetch_fail(fetch, 502, "connect-refused", "The server refused the connection.");
     case ETIMEDOUT:
-        return fetch_give_up(
-                fetch, 504, "connect-timeout", "The server did not accept the connection in time.");
+        return fetch_fail(fetch, 504, "connect-timeout", "The server did not accept the connection in time.");
     case EHOSTUNREACH:
     case ENETUNREACH:
-        return fetch_give_up(
+        return fetch_fail(
                 fetch, 502, "unreachable", "The server cannot be reached: there is no route to it.");
     case EUSERS:
-        return fetch_give_up(fetch, 503, "upstream-limit",
+        return fetch_fail(fetch, 503, "upstream-limit",
                 "The gateway has as many connections to servers as it may (upstream_connections).");
     case EMFILE:
     case ENFILE:
-        return fetch_give_up(fetch, 503, "no-descriptor", "The gateway is out of descriptors.");
+        return fetch_fail(fetch, 503, "no-descriptor", "The gateway is out of descriptors.");
     default:
-        return fetch_give_up(fetch, 502, "connect-failed", "The connection to the server failed.");
+        return fetch_fail(fetch, 502, "connect-failed", "The connection to the server failed.");
     }
 }
 
@@ -100,6 +99,22 @@ enum run fetch_connect_begin(struct fetch *fetch, bool may_reuse) {
     watch_set(&upstream->watch, upstream->fd, WATCH_WRITE);
     fetch_set_deadline(fetch, TIMEOUT_connect);
     return RUN_WAIT;
+}
+
+static bool is_clean(const struct fetch *fetch) {
+    return fetch->keeps_alive && fetch->upload_over && !fetch->upload_broken &&
+           buffer_length(&fetch->out) == 0 && fetch->head_sent == fetch->head.length &&
+           buffer_length(&fetch->upstream->in) == 0;
+}
+
+void fetch_connect_end(struct fetch *fetch) {
+    struct upstream *upstream = fetch->upstream;
+    bool is_kept = is_clean(fetch);
+    fetch->upstream = NULL;
+    if (is_kept)
+        upstream_keep(upstream, fetch->settings);
+    else
+        upstream_close(upstream);
 }
 
 enum run fetch_connect_run(struct fetch *fetch) {

@@ -5,6 +5,7 @@
 #include "intercept/worker.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define OWN_BYTES 1024 // what weir adds, validators and authority aside
 
@@ -14,12 +15,9 @@ static bool is_replaced(enum field_id id) {
            id == FIELD_IF_UNMODIFIED_SINCE || id == FIELD_IF_RANGE || id == FIELD_RANGE;
 }
 
-static bool is_left_out(const struct session *session, const struct http_field *field) {
-    if (field->hop || field->id == FIELD_HOST || field->id == FIELD_CONTENT_LENGTH)
-        return true;
-    if (session->request->lookup == LOOKUP_STALE && is_replaced(field->id))
-        return true;
-    return false;
+static bool is_left_out(const struct http_field *field, bool is_unconditional) {
+    return field->hop || field->id == FIELD_HOST || field->id == FIELD_CONTENT_LENGTH ||
+           (is_unconditional && is_replaced(field->id));
 }
 
 static void compose_forwards(
@@ -32,11 +30,11 @@ static void compose_forwards(
         compose_field(out, field->name, field->value);
 }
 
-static void compose_fields(struct composer *out, const struct session *session) {
+static void compose_fields(struct composer *out, const struct session *session, bool is_unconditional) {
     const struct http_head *head = &session->request->head;
     for (unsigned i = 0; i < head->field_count; i++) {
         const struct http_field *field = &head->fields[i];
-        if (is_left_out(session, field))
+        if (is_left_out(field, is_unconditional))
             continue;
         if (field->id == FIELD_MAX_FORWARDS)
             compose_forwards(out, session, field);
@@ -93,30 +91,39 @@ static struct view target_for_origin(const struct request *request) {
     return is_whole_server ? VIEW("*") : request->target.path;
 }
 
-char *fetch_head_compose(struct session *session, const struct cache_fill *fill, size_t *length) {
+bool fetch_head_compose(
+        struct session *session, const struct cache_fill *fill, bool is_refresh, struct fetch_head *head) {
     struct request *request = session->request;
-    struct view validators = request->lookup == LOOKUP_STALE ? cache_fill_fields(fill) : VIEW("");
-    size_t size = bytes_of(&request->head) + request->authority_length + validators.length + OWN_BYTES;
+    struct view fields = cache_fill_fields(fill);
+    size_t size = bytes_of(&request->head) + request->authority_length + fields.length + OWN_BYTES;
     char *data = malloc(size);
     if (!data)
-        return NULL;
+        return false;
     struct composer out;
     compose_init(&out, data, size);
-    compose_view(&out, request->head.method);
+    compose_view(&out, is_refresh ? VIEW("GET") : request->head.method);
     compose_text(&out, " ");
     compose_view(&out, target_for_origin(request));
     compose_text(&out, " HTTP/1.1\r\nHost: ");
     compose_view(&out, (struct view){request->authority, request->authority_length});
     compose_text(&out, "\r\n");
-    compose_fields(&out, session);
-    compose_view(&out, validators);
+    compose_fields(&out, session, is_refresh || fields.length > 0);
+    *head = (struct fetch_head){.data = data, .fields_at = out.length, .fields_length = fields.length};
+    compose_view(&out, fields);
     compose_format(&out, "Via: 1.%d %s\r\n", request->head.minor_version, session->settings->via_name);
     compose_framing(&out, request);
     compose_hop(&out, request);
     compose_end(&out);
     CHECK(!out.overflow);
-    *length = out.length;
-    return data;
+    head->length = out.length;
+    return true;
+}
+
+void fetch_head_cut(struct fetch_head *head) {
+    char *end = head->data + head->fields_at + head->fields_length;
+    memmove(head->data + head->fields_at, end, (size_t)(head->data + head->length - end));
+    head->length -= head->fields_length;
+    head->fields_length = 0;
 }
 
 bool fetch_head_interim(struct session *session, const struct http_head *head) {

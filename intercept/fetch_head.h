@@ -3,8 +3,18 @@
 
 #include "intercept/session.h"
 
-// The request as it goes to the origin, in one heap block. NULL without memory.
-char *fetch_head_compose(struct session *session, const struct cache_fill *fill, size_t *length);
+struct fetch_head {
+    char *data; // heap
+    size_t length;
+    size_t fields_at, fields_length; // where the store's own fields lie (cache_fill_fields)
+};
+
+// The request as it goes to the origin. `is_refresh`: for the store alone, a GET without the client's
+// conditions and range. False without memory.
+bool fetch_head_compose(
+        struct session *session, const struct cache_fill *fill, bool is_refresh, struct fetch_head *head);
+// Cuts the store's own fields out.
+void fetch_head_cut(struct fetch_head *head);
 
 // Appends a 1xx head to the client's `out` (hop-by-hop fields left out; for 101 Upgrade and Connection stay).
 // False when it does not fit: an interim response may be dropped [RFC 9110 §15.2 lets a client miss it], a

@@ -4,6 +4,7 @@
 
 #include "http/body.h"
 #include "intercept/fetch.h"
+#include "intercept/fetch_head.h"
 #include "intercept/task.h"
 #include "intercept/upstream.h"
 
@@ -23,9 +24,12 @@ struct fetch {
     struct upstream_key key;
     struct upstream *upstream;
     struct deadline deadline;
-    struct letter letter;   // room in the fill
-    int64_t held_until_ms;  // without room: when to cut off the readers that hold it up; 0: there was room
-    int64_t alone_until_ms; // with neither client nor reader: when to give up; 0: not alone
+    struct letter letter;  // room in the fill
+    int64_t held_until_ms; // without room: when to cut off the readers that hold it up; 0: there was room
+    const struct cache_rules *rules;
+    bool is_refresh;          // for the store alone
+    int64_t refresh_until_ms; // when to give it up
+    int64_t alone_until_ms;   // with neither client nor reader: when to give up; 0: not alone
     enum fetch_step step;
     bool late;  // the deadline passed
     bool looks; // `deadline` is none: it wakes the fetch to see whether anybody still reads
@@ -41,8 +45,9 @@ struct fetch {
                         // closed
     bool retried;
     unsigned place_waits;
-    char *head;
-    size_t head_length, head_sent;
+    struct fetch_head head;
+    size_t head_sent;
+    bool again;        // without the store's own conditions, which the origin had answered with a riddle
     struct buffer out; // request body, framed
     struct moment request_at;
     // the response
@@ -57,6 +62,8 @@ struct fetch {
 // Ends the exchange without a (whole) response: tells the session why, abandons the fill, closes the
 // connection. RUN_END: the runner frees the fetch.
 enum run fetch_give_up(struct fetch *fetch, int status, const char *reason, const char *text);
+// The same, because of the origin: what is stored may stand in for it.
+enum run fetch_fail(struct fetch *fetch, int status, const char *reason, const char *text);
 // The session has all it needs from the fetch; it is woken.
 void fetch_let_go(struct fetch *fetch);
 void fetch_set_deadline(struct fetch *fetch, enum timeout_id timeout); // from now
@@ -66,6 +73,8 @@ void fetch_on_room(void *owner); // for cache_fill_room; from any thread
 
 enum run fetch_connect_begin(struct fetch *fetch, bool may_reuse);
 enum run fetch_connect_run(struct fetch *fetch);
+// Done with the connection: keeps it when nothing is owed on it in either direction, else closes it.
+void fetch_connect_end(struct fetch *fetch);
 // Sends what is owed of head and body; adds WATCH_WRITE to *events when the socket is full.
 void fetch_send_push(struct fetch *fetch, int *events);
 enum run fetch_answer_run(struct fetch *fetch); // FETCH_HEAD

@@ -14,9 +14,9 @@ static void count_out(struct fetch *fetch, size_t bytes) {
 
 // 0, -EAGAIN, or another -errno.
 static int send_request(struct fetch *fetch) {
-    while (fetch->head_sent < fetch->head_length) {
-        ssize_t sent = send(fetch->upstream->fd, fetch->head + fetch->head_sent,
-                fetch->head_length - fetch->head_sent, MSG_NOSIGNAL);
+    while (fetch->head_sent < fetch->head.length) {
+        ssize_t sent = send(fetch->upstream->fd, fetch->head.data + fetch->head_sent,
+                fetch->head.length - fetch->head_sent, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0)
@@ -34,14 +34,14 @@ static int send_request(struct fetch *fetch) {
         count_out(fetch, (size_t)sent);
         fetch_set_deadline(fetch, TIMEOUT_first_byte);
     }
-    if (fetch->session && !fetch->upload_over && (was_full || fetch->head_sent == fetch->head_length))
+    if (fetch->session && !fetch->upload_over && (was_full || fetch->head_sent == fetch->head.length))
         session_wake(fetch->session, EVENT_FETCH);
     return 0;
 }
 
 // An origin that answers early may stop reading: its answer counts, not our failure to send.
 void fetch_send_push(struct fetch *fetch, int *events) {
-    bool owed = buffer_length(&fetch->out) > 0 || fetch->head_sent < fetch->head_length;
+    bool owed = buffer_length(&fetch->out) > 0 || fetch->head_sent < fetch->head.length;
     if (fetch->upload_broken || !owed)
         return;
     int result = send_request(fetch);
@@ -68,7 +68,7 @@ size_t fetch_upload_room(struct fetch *fetch) {
 }
 
 bool fetch_upload_is_held(const struct fetch *fetch) {
-    bool owed = buffer_length(&fetch->out) > 0 || fetch->head_sent < fetch->head_length;
+    bool owed = buffer_length(&fetch->out) > 0 || fetch->head_sent < fetch->head.length;
     return fetch->step == FETCH_CONNECT || (!fetch->upload_broken && owed);
 }
 

@@ -8,6 +8,8 @@
 
 #include <errno.h>
 
+#define VAIN_LOOKUPS_MAXIMUM 3
+
 static enum run answer_failure(struct session *session) {
     struct request *request = session->request;
     struct failure failure = request->failure;
@@ -80,6 +82,17 @@ static enum run body_is_late(struct session *session) {
             session, 408, RESULT_BAD, "body-timeout", "The request body stopped arriving.", VIEW(""));
 }
 
+// What another request's fetch brought is not for this one: the store is asked again, which sends no request
+// to wait a second time for a head.
+static enum run look_up_again(struct session *session) {
+    if (++session->request->vain_lookups == VAIN_LOOKUPS_MAXIMUM)
+        return lookup_alone(session, "joined-in-vain");
+    session->request->stored = (struct cache_head){0}; // lived as long as the reader was attached
+    cache_reader_detach(&session->reader);
+    session_goto(session, STEP_lookup);
+    return RUN_NEXT;
+}
+
 static enum run look_at_head(struct session *session) {
     struct request *request = session->request;
     struct cache_query query;
@@ -90,7 +103,7 @@ static enum run look_at_head(struct session *session) {
     case READ_BROKEN:
         return answer_failure(session);
     case READ_GONE:
-        return lookup_alone(session, "joined-in-vain");
+        return look_up_again(session);
     case READ_WAIT:
         return RUN_WAIT;
     case READ_END:

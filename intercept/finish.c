@@ -57,7 +57,7 @@ static enum run next_request(struct session *session) {
 
 static enum run finish(struct session *session) {
     struct request *request = session->request;
-    if (session->gone && request->result != RESULT_ABORTED && !request->body_over)
+    if (session->gone && request->result != RESULT_ABORTED && !request->body_over && !request->cut)
         request->reason = "client-left";
     if (request->cut)
         counter_add(&session->worker->counters, COUNTER_cut_short, 1);

@@ -1,5 +1,6 @@
 // step lookup: asks the store.
 #include "admin/check.h"
+#include "http/cache_control.h"
 #include "intercept/fetch.h"
 #include "intercept/reply.h"
 #include "intercept/request.h"
@@ -16,8 +17,23 @@ static enum run ask_origin(struct session *session, struct cache_fill *fill) {
     return RUN_NEXT;
 }
 
+static enum run answer_unavailable(struct session *session, const char *reason) {
+    return reply_page(session, 504, RESULT_ERROR, reason,
+            "Only a stored answer may be given to this request now, and there is none.", VIEW(""));
+}
+
+static bool may_go_out(struct session *session) {
+    struct cache_query query;
+    struct cache_control control;
+    request_query(session, &query);
+    cache_control_parse(query.head, &control);
+    return !query.is_offline && !control.only_if_cached;
+}
+
 enum run lookup_alone(struct session *session, const char *reason) {
     struct cache_fill *fill;
+    if (!may_go_out(session))
+        return answer_unavailable(session, reason);
     session->request->lookup = LOOKUP_PASS;
     session->request->asked = session->request->lookup_reason = reason;
     session->request->stored = (struct cache_head){0}; // lived as long as the reader was attached
@@ -36,6 +52,10 @@ enum run step_lookup(struct session *session) {
     request->asked = request->lookup_reason;
     switch (request->lookup) {
     case LOOKUP_HIT:
+        if (fill && !fetch_refresh(session, fill))
+            cache_fill_abandon(fill); // what is stored may be used all the same
+        session_goto(session, STEP_fetch);
+        return RUN_NEXT;
     case LOOKUP_JOIN:
         session_goto(session, STEP_fetch);
         return RUN_NEXT;
@@ -44,8 +64,7 @@ enum run step_lookup(struct session *session) {
         return ask_origin(session, fill);
     case LOOKUP_PASS:
         if (!fill)
-            return reply_page(session, 504, RESULT_ERROR, request->lookup_reason,
-                    "Only a stored answer was asked for (only-if-cached), and there is none.", VIEW(""));
+            return answer_unavailable(session, request->lookup_reason);
         return ask_origin(session, fill);
     }
     UNREACHABLE("lookup");

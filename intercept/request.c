@@ -157,6 +157,12 @@ void request_acl(const struct session *session, struct acl_request *acl) {
     };
 }
 
+// The store knows nothing of request bodies; but the answer to a POST may be one to GET.
+static bool has_unfit_body(const struct request *request) {
+    return request->framing.kind != FRAMING_NONE && request->head.method_id != METHOD_POST &&
+           request->head.method_id != METHOD_PATCH;
+}
+
 void request_query(struct session *session, struct cache_query *query) {
     struct request *request = session->request;
     struct acl_request acl;
@@ -167,8 +173,9 @@ void request_query(struct session *session, struct cache_query *query) {
             .authority = {request->authority, request->authority_length},
             .path = request->target.path,
             .now = worker_now(session->worker),
-            .store_allowed = request->framing.kind == FRAMING_NONE && !request->wants_upgrade &&
+            .store_allowed = !has_unfit_body(request) && !request->wants_upgrade &&
                              !acl_no_cache(session->settings->acl, &acl),
+            .is_again = request->vain_lookups > 0,
     };
 }
 

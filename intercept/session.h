@@ -75,6 +75,8 @@ struct request {
     const char *asked;         // the lookup's reason; NULL: it was not looked up
     const char *lookup_reason; // the same until the fill gives its own
     int origin_status;         // of the origin's final response; 0: none so far
+    unsigned vain_lookups;     // joined, and what came was not for this request
+    bool is_asked_by_store;    // the origin was asked with the store's own conditions, not with the client's
     struct failure failure;
     int64_t began_at_ms; // monotonic
     int64_t began_wall_ms;

@@ -141,15 +141,12 @@ static void check_target(const struct http_head *head) {
 
 static void look_into(const struct http_head *head, bool is_request) {
     struct cache_control control;
-    uint64_t first = 0, last = 0;
     cache_control_parse(head, &control);
     CHECK(control.max_age >= DELTA_INVALID && control.max_age <= DELTA_MAXIMUM);
     condition_evaluate(head, head, NOW);
     condition_range_applies(head, head, NOW);
     http_keeps_alive(head);
-    for (unsigned i = 0; i < head->field_count; i++)
-        if (range_parse(head->fields[i].value, 1000, &first, &last) == RANGE_ONE)
-            CHECK(first <= last && last < 1000);
+    range_judge(head, head, 1000);
     if (is_request)
         check_target(head);
 }

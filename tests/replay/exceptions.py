@@ -1,0 +1,39 @@
+"""Where weir knowingly does less than the model would: each with its reason. Nothing that is wrong is ever listed here."""
+from collections import namedtuple
+
+import model
+
+# `names`: beginnings of the misses it explains. `applies(stored, seen)`: of which stored response, at which request.
+Exception_ = namedtuple("Exception_", "title names applies reason")
+
+
+def has_cookie_without_a_word(stored, _):
+    response = stored.response
+    return response.has("Set-Cookie") and not model.directive(response, "public") and not any(
+        argument is not None and model.parse_delta(argument) is not None
+        for name in ("s-maxage", "max-age") for argument in model.directive(response, name)[:1])
+
+
+def is_over_on_arrival(stored, _):
+    windows = [model.parse_delta(argument) for name in ("stale-while-revalidate", "stale-if-error")
+        for argument in model.directive(stored.response, name)[:1]]
+    return stored.lifetime.wanted <= stored.age(stored.response_at) and not any(stored.validators()) and not any(windows)
+
+
+EXCEPTIONS = [
+    Exception_("cookie", ["not-", "reused-older"], has_cookie_without_a_word,
+        "A response that sets a cookie and says neither public nor s-maxage nor max-age is most likely made for one user; "
+        "RFC 9111 §7.3 leaves it to the cache."),
+    Exception_("over on arrival", ["not-reused-max-stale", "not-stood-in", "reused-older"], is_over_on_arrival,
+        "What is stale when it arrives and has no validator could serve max-stale and outages alone; the memory goes to what "
+        "can be used."),
+]
+
+
+def exception_for(finding):
+    if finding.kind != "miss" or not finding.stored:
+        return None
+    for one in EXCEPTIONS:
+        if any(finding.name.startswith(name) for name in one.names) and one.applies(finding.stored, finding.seen):
+            return one
+    return None
