@@ -36,6 +36,7 @@ class Answer:
     delay: float = 0                      # seconds before it
     on_condition: "Answer | None" = None  # instead, to a conditional request
     on_range: "Answer | None" = None      # instead, to a request with Range
+    honest: bool = False                  # on_condition only where its own ETag is among those asked for
 
 
 @dataclasses.dataclass(frozen=True)

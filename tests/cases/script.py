@@ -19,7 +19,8 @@ class Play:
         answer = self.case.steps[self.index].answer
         names = {name.lower() for name, _ in request.fields}
         if answer.on_condition and names & {"if-none-match", "if-modified-since"}:
-            return answer.on_condition
+            if not answer.honest or own_tag(answer.on_condition) in ", ".join(values(request.fields, "if-none-match")):
+                return answer.on_condition
         if answer.on_range and "range" in names:
             return answer.on_range
         return answer
@@ -108,6 +109,10 @@ class Origin:
         for task in list(self.tasks):
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
+
+
+def own_tag(answer):
+    return next(line.partition(": ")[2] for line in answer.fields if line.startswith("ETag: "))
 
 
 def compose(status, fields, render):

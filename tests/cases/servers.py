@@ -16,6 +16,7 @@ WEIR_CONFIG = """\
 listen 3129 redirect
 listen 3128 forward
 cache_mem 64M
+timeout drain 2s
 """
 
 SQUID_CONFIG = """\

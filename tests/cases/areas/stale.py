@@ -22,20 +22,19 @@ for name in ("must-revalidate", "proxy-revalidate", "no-cache"):
     must(f"stale-drop-{name}-tag", section, old(name, 'ETag: "a"'), step(answer=DROP, expect=BROKEN))
     must(f"stale-error-{name}", section, old(f"{name}, stale-if-error=3600"), step(answer=answer(status=503), expect=status(503, 504)))
     must(f"stale-swr-{name}", section, old(f"{name}, stale-while-revalidate=3600"), step(answer=answer(HOUR), expect=body_of(2)))
-should("stale-drop-must-revalidate-504", "9111 §5.2.2.2", old("must-revalidate"), step(answer=DROP, expect=status(504)))
 must("stale-drop-s-maxage", "9111 §5.2.2.10", step(answer=answer("Cache-Control: s-maxage=1", "Age: 10")),
     step(answer=DROP, expect=BROKEN))
 must("stale-swr-s-maxage", "9111 §5.2.2.10", step(answer=answer("Cache-Control: s-maxage=1, stale-while-revalidate=60", "Age: 10")),
     step(answer=answer(HOUR), expect=body_of(2)))
 must("stale-sie-s-maxage", "9111 §5.2.2.10", step(answer=answer("Cache-Control: s-maxage=1, stale-if-error=60", "Age: 10")),
     step(answer=answer(status=503), expect=status(503, 504)))
-must("stale-drop-no-cache-request", STALE, step(answer=answer(HOUR)), step("Cache-Control: no-cache", answer=DROP, expect=BROKEN))
+should("stale-drop-no-cache-request", "9111 §5.2.1.4", step(answer=answer(HOUR)), step("Cache-Control: no-cache", answer=DROP, expect=BROKEN))
 must("stale-age-is-honest", "9111 §4", old(""), step(answer=DROP, given=(status(200), body_of(1)), expect=age(10, 20)))
 must("stale-not-without-reason", STALE, old(""), step(answer=answer(HOUR), expect=(ASKED, body_of(2))))
 must("stale-not-when-absent", STALE, step(answer=DROP, expect=BROKEN))
 must("stale-503-is-passed-or-stale", STALE, old(""), step(answer=answer(status=503), expect=either(status(503), body_of(1))))
 must("stale-503-does-not-replace", STALE, step(answer=answer(HOUR, 'ETag: "a"')),
-    step("Cache-Control: no-cache", answer=answer(status=503), expect=ASKED), step(expect=either(body_of(1), ASKED)))
+    step("Cache-Control: no-cache", answer=answer(status=503), given=ASKED), step(expect=either(body_of(1), ASKED)))
 may("stale-503-keeps-what-is-stored", STALE, step(answer=answer(HOUR, 'ETag: "a"')),
     step("Cache-Control: no-cache", answer=answer(status=503), expect=ASKED), step(expect=(STORED, body_of(1))))
 may("stale-after-drop-fresh-again", STALE, old(""), step(answer=DROP, expect=body_of(1)),
@@ -44,7 +43,7 @@ may("stale-after-drop-fresh-again", STALE, old(""), step(answer=DROP, expect=bod
 # ---- stale-if-error ----
 for number in (500, 502, 503, 504):
     may(f"sie-{number}", SIE, old("stale-if-error=3600"), step(answer=answer(status=number), expect=(status(200), body_of(1))))
-    must(f"sie-{number}-too-late", SIE, old("stale-if-error=2"), step(answer=answer(status=number), expect=status(number, 504)))
+    should(f"sie-{number}-too-late", SIE, old("stale-if-error=2"), step(answer=answer(status=number), expect=status(number, 504)))
 may("sie-drop", SIE, old("stale-if-error=3600"), step(answer=DROP, expect=(WHOLE, status(200), body_of(1))))
 may("sie-tag", SIE, old("stale-if-error=3600", 'ETag: "a"'), step(answer=answer(status=503), expect=(status(200), body_of(1))))
 may("sie-request", SIE, old(""), step("Cache-Control: stale-if-error=3600", answer=answer(status=503), expect=(status(200), body_of(1))))
@@ -54,9 +53,9 @@ may("sie-twice", SIE, old("stale-if-error=3600"), step(answer=answer(status=503)
 may("sie-then-good", SIE, old("stale-if-error=3600"), step(answer=answer(status=503), expect=body_of(1)),
     step(answer=answer(HOUR), expect=(ASKED, body_of(3))))
 must("sie-not-for-404", SIE, old("stale-if-error=3600"), step(answer=answer(status=404), expect=status(404)))
-must("sie-not-for-501", SIE, old("stale-if-error=3600"), step(answer=answer(status=501), expect=status(501)))
+should("sie-not-for-501", SIE, old("stale-if-error=3600"), step(answer=answer(status=501), expect=status(501)))
 must("sie-not-when-good", SIE, old("stale-if-error=3600"), step(answer=answer(HOUR), expect=body_of(2)))
-must("sie-garbage", SIE, old("stale-if-error=abc"), step(answer=answer(status=503), expect=status(503, 504)))
+should("sie-garbage", SIE, old("stale-if-error=abc"), step(answer=answer(status=503), expect=status(503, 504)))
 
 # ---- stale-while-revalidate ----
 LATE = answer(HOUR, delay=1.0)

@@ -58,7 +58,7 @@ for name in ("Cache-Control", "Content-Location", "Date", "ETag", "Expires", "Va
         "Expires": "{start+3600}", "Vary": "Foo"}[name]
     fields = [HOUR, *A] + [f"{name}: {value}"] * (name not in ("Cache-Control", "ETag"))
     must(f"client-304-has-{name.lower()}", "9110 §15.4.5", step(answer=answer(*fields)),
-        step('If-None-Match: "a"', given=(STORED, status(304)), expect=field(name, value)))
+        step('If-None-Match: "a"', given=(STORED, status(304)), expect=has(name) if name == "Date" else field(name, value)))
 must("client-304-has-age", "9111 §4", step(answer=answer(HOUR, *A, "Age: 100")),
     step('If-None-Match: "a"', given=(STORED, status(304)), expect=age(100, 110)))
 must("client-304-no-body-length", "9110 §8.6", step(answer=answer(HOUR, *A, body=b"0123456789")),
@@ -69,7 +69,7 @@ must("client-304-from-the-origin", OWN, step('If-None-Match: "a"', answer=answer
 must("client-304-is-not-stored", "9111 §3", step('If-None-Match: "a"', answer=answer(HOUR, *A, status=304)),
     step(answer=answer(HOUR), expect=(ASKED, status(200), body_of(2))))
 must("client-other-tag-304", UPDATE, step(answer=answer(*GONE, *A)),
-    step('If-None-Match: "b"', answer=answer(HOUR, 'ETag: "b"', on_condition=answer(HOUR, 'ETag: "b"', status=304)),
+    step('If-None-Match: "b"', answer=answer(HOUR, 'ETag: "b"', honest=True, on_condition=answer(HOUR, 'ETag: "b"', status=304)),
         expect=either(status(304), body_of(2))))
 may("client-same-tag-304-freshens", UPDATE, step(answer=answer(*GONE, *A)),
     step('If-None-Match: "a"', answer=answer(HOUR, *A, on_condition=answer(HOUR, *A, status=304)), expect=status(304)),
@@ -78,7 +78,7 @@ may("client-condition-full-answer-is-stored", OWN, step(answer=answer(*GONE, *A)
     step('If-None-Match: "a"', answer=answer(HOUR, 'ETag: "b"'), expect=(status(200), body_of(2))),
     step(expect=(STORED, body_of(2))))
 must("client-stale-old-tag-confirmed-new", OWN, step(answer=answer(*GONE, 'ETag: "new"')),
-    step('If-None-Match: "old"', answer=answer(HOUR, 'ETag: "new"', on_condition=answer(HOUR, 'ETag: "new"', status=304)),
+    step('If-None-Match: "old"', answer=answer(HOUR, 'ETag: "new"', honest=True, on_condition=answer(HOUR, 'ETag: "new"', status=304)),
         expect=either((status(200), body_of(1)), (status(200), body_of(2)))))
 
 # ---- our own condition ----
