@@ -64,8 +64,7 @@ struct cache_query {
     const struct cache_rules *rules; // of this URL; NULL: the standards alone
     bool store_allowed;              // false: no_cache, a body in the request...: LOOKUP_PASS
     bool is_offline;                 // nothing may be asked of the origin
-    bool is_again;   // has waited for another request's head in vain: does not wait for one again
-    uint32_t *fired; // may be NULL; gets 1 << each refresh_option that made a difference
+    bool is_again; // has waited for another request's head in vain: does not wait for one again
 };
 
 enum lookup {
@@ -115,7 +114,6 @@ struct cache_response {
     struct moment response_at;
     const struct cache_rules *rules; // as in the query
     bool has_body;                   // false: HEAD, 204, 304...
-    uint32_t *fired;                 // as in the query
 };
 
 // Called once, with the final (not interim) response head. `*reason` becomes a static word for the log.

@@ -381,7 +381,6 @@ enum fill_kind cache_fill_head(
     if (fill->base_count && status == 304)
         return confirm(fill, response, reason);
     if (freshness_status_is_error(status) && fill_stand_in(fill, FRESHNESS_ERROR, fill->now)) {
-        store_note(response->fired, object->reason);
         return *reason = object->reason, FILL_STALE;
     }
     struct arrival arrival = {.verdict = {false, false, fill->pass_reason}};

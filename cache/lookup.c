@@ -361,7 +361,6 @@ enum lookup cache_lookup(struct cache *cache, const struct cache_query *query, s
     } else {
         lookup = pass(&search, is_on, fill);
     }
-    store_note(query->fired, search.reason);
     *reason = search.reason;
     return lookup;
 }

@@ -66,8 +66,6 @@ bool fill_stand_in(struct cache_fill *fill, enum freshness_trouble trouble, stru
 static inline const struct refresh_rule *store_rule(const struct cache_rules *rules) {
     return rules ? rules->refresh : NULL;
 }
-// Notes the option that a decision's reason names.
-void store_note(uint32_t *fired, const char *reason);
 struct policy_limits store_limits(struct cache *cache);
 struct entry_name store_name(struct cache *cache, const struct cache_query *query); // views borrowed from it
 

@@ -122,12 +122,13 @@ static enum run take_final(struct fetch *fetch, const struct http_head *head) {
             .content_length = length,
             .request_at = fetch->request_at,
             .response_at = worker_now(fetch->worker),
-            .rules = fetch->rules,
+            .rules = &fetch->rules,
             .has_body = framing.kind != FRAMING_NONE,
     };
     tell_store(fetch, &response);
     const char *reason = NULL;
     enum fill_kind kind = cache_fill_head(fetch->fill, &response, &reason);
+    request_count_rule(fetch->worker, reason);
     tell_kind(fetch, head->status, kind, reason);
     buffer_take(&fetch->upstream->in, head->head_length);
     if (kind == FILL_AGAIN)

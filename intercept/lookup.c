@@ -49,6 +49,7 @@ enum run step_lookup(struct session *session) {
     session->want_read = false;
     request->lookup = cache_lookup(
             session->worker->daemon->cache, &query, &session->reader, &fill, &request->lookup_reason);
+    request_count_rule(session->worker, request->lookup_reason);
     request->asked = request->lookup_reason;
     switch (request->lookup) {
     case LOOKUP_HIT:

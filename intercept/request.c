@@ -1,15 +1,18 @@
 // step request: reads a request head, or finds that it is none.
 #include "intercept/request.h"
 
+#include "acl/url.h"
 #include "admin/check.h"
 #include "intercept/fetch.h"
 #include "intercept/reply.h"
 #include "intercept/worker.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define HTTP_PORT 80
 #define BAD_LINE_BYTES 256 // of a request that could not be read, for the log
 
 // ---- life ----
@@ -163,6 +166,43 @@ static bool has_unfit_body(const struct request *request) {
            request->head.method_id != METHOD_PATCH;
 }
 
+// Without a Host the URL is that of the destination [RFC 9110 §7.1].
+static struct view authority_of(const struct session *session, char room[static ADDRESS_TEXT_BYTES]) {
+    const struct request *request = session->request;
+    const struct endpoint *destination = &session->destination;
+    if (request->authority_length)
+        return (struct view){request->authority, request->authority_length};
+    size_t length = url_write_address(&destination->address, room);
+    if (destination->port != HTTP_PORT)
+        length += (size_t)snprintf(room + length, ADDRESS_TEXT_BYTES - length, ":%u", destination->port);
+    return (struct view){room, length};
+}
+
+const struct cache_rules *request_rules(struct session *session) {
+    struct request *request = session->request;
+    char room[ADDRESS_TEXT_BYTES];
+    if (request->has_rules)
+        return &request->store_rules;
+    if (!store_rules_find(session->settings->store_rules, authority_of(session, room), request->target.path,
+                &request->store_rules))
+        counter_add(&session->worker->counters, COUNTER_refresh_gave_up, 1);
+    request->has_rules = true;
+    return &request->store_rules;
+}
+
+void request_count_rule(struct worker *worker, const char *reason) {
+    static const enum counter_id counters[] = {
+#define REFRESH_OPTION(member, word, meaning) [REFRESH_OPTION_##member] = COUNTER_refresh_##member,
+#include "cache/refresh_option.tbl"
+            [REFRESH_OPTION_COUNT] = COUNTER_COUNT,
+    };
+    enum counter_id counter = reason ? counters[rules_option(reason)] : COUNTER_COUNT;
+    if (reason && strcmp(reason, "refresh-max-stale") == 0)
+        counter = COUNTER_refresh_max_stale;
+    if (counter != COUNTER_COUNT)
+        counter_add(&worker->counters, counter, 1);
+}
+
 void request_query(struct session *session, struct cache_query *query) {
     struct request *request = session->request;
     struct acl_request acl;
@@ -173,8 +213,10 @@ void request_query(struct session *session, struct cache_query *query) {
             .authority = {request->authority, request->authority_length},
             .path = request->target.path,
             .now = worker_now(session->worker),
+            .rules = request_rules(session),
             .store_allowed = !has_unfit_body(request) && !request->wants_upgrade &&
                              !acl_no_cache(session->settings->acl, &acl),
+            .is_offline = session->settings->config->offline == OFFLINE_ON,
             .is_again = request->vain_lookups > 0,
     };
 }

@@ -19,6 +19,12 @@ void request_interrupted(struct session *session);
 void request_acl(const struct session *session, struct acl_request *acl);
 void request_query(struct session *session, struct cache_query *query);
 
+// What the configuration says about storing this URL's responses. Looked up once a request; what it points to
+// lives as long as the session's settings.
+const struct cache_rules *request_rules(struct session *session);
+// Counts the refresh option that a decision's reason names, if it does; NULL is allowed. Once a decision.
+void request_count_rule(struct worker *worker, const char *reason);
+
 // Decodes the request body from `in` and hands it to the fetch, as far as there is room; sets want_read, and
 // the deadline while the client owes more. False: the body is broken or the client left in its middle, and
 // the step was changed to what follows (run it with RUN_NEXT).

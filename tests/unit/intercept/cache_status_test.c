@@ -56,8 +56,8 @@ static const struct row rows[] = {
                 "weir; fwd=bypass; fwd-status=200; detail=no-store"},
         {LOOKUP_PASS, SOURCE_ORIGIN, "for-the-origin", "for-the-origin", false, 412, false, 0,
                 "weir; fwd=bypass; fwd-status=412; detail=for-the-origin"},
-        {LOOKUP_PASS, SOURCE_ORIGIN, "range-not-there-yet", "range-not-there-yet", false, 206, false, 0,
-                "weir; fwd=partial; fwd-status=206" KEY "; detail=range-not-there-yet"},
+        {LOOKUP_PASS, SOURCE_ORIGIN, "range-passed", "range-passed", false, 206, false, 0,
+                "weir; fwd=partial; fwd-status=206" KEY "; detail=range-passed"},
         {LOOKUP_PASS, SOURCE_ORIGIN, "marked", "marked", false, 200, false, 0,
                 "weir; fwd=miss; fwd-status=200" KEY "; detail=marked"},
         // a word that the table does not have is still a miss
