@@ -17,6 +17,7 @@ listen 3129 redirect
 listen 3128 forward
 cache_mem 64M
 timeout drain 2s
+cache_status on
 """
 
 SQUID_CONFIG = """\

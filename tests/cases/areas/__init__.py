@@ -8,3 +8,4 @@ from . import validation  # noqa: F401
 from . import stale  # noqa: F401
 from . import ranges  # noqa: F401
 from . import fields  # noqa: F401
+from . import status  # noqa: F401

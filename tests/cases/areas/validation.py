@@ -139,7 +139,7 @@ UPDATED = {
     "Set-Cookie": "new=1", "Content-Security-Policy": "default-src 'none'", "Access-Control-Allow-Origin": "https://new.example",
     "Server": "new/2", "Allow": "GET, HEAD", "Vary": "Foo", "Via": "1.1 new", "Warning": '299 - "new"', "X-Frame-Options": "DENY",
     "Strict-Transport-Security": "max-age=2", "Content-Disposition": "attachment", "Content-MD5": "bmV3bmV3bmV3bmV3bmV3bg==",
-    "Clear-Site-Data": '"cache"', "X-XSS-Protection": "0", "Retry-After": "5", "Accept-Ranges": "none"}
+    "Clear-Site-Data": '"cache"', "X-XSS-Protection": "0", "Retry-After": "5", "Accept-Ranges": "none", "Content-Type": "text/new"}
 for name, value in UPDATED.items():
     old = [] if name in ("Cache-Control", "Date", "Via") else [f"{name}: {'{start-700}' if name in ('Expires', 'Last-Modified') else 'old'}"]
     if name == "Vary":
@@ -171,8 +171,8 @@ must("update-not-content-length", "9111 §3.2", step(answer=answer(*GONE, *A, bo
 must("update-not-hop-by-hop", "9111 §3.1", step(answer=answer(*GONE, *A)),
     step(answer=answer(HOUR, on_condition=answer(HOUR, *A, "Connection: X-Hop", "X-Hop: 1", "Keep-Alive: timeout=5", status=304)),
         given=CONDITIONAL, expect=lacks("X-Hop")), step(given=STORED, expect=(lacks("X-Hop"), lacks("Keep-Alive", "timeout=5"))))
-for name, old, new in (("Content-Encoding", "identity", "gzip"), ("Content-Type", "text/a", "text/b"),
-        ("Content-Range", "", "bytes 0-1/10")):
+# Left out of the update, exceptionally, where it would break what is stored.
+for name, old, new in (("Content-Encoding", "identity", "gzip"), ("Content-Range", "", "bytes 0-1/10")):
     may(f"update-not-{name.lower()}", "9111 §3.2", step(answer=answer(*GONE, *A, *([f"{name}: {old}"] if old else []))),
         step(answer=answer(HOUR, on_condition=answer(HOUR, *A, f"{name}: {new}", status=304)),
             expect=(CONDITIONAL, field(name, *([old] if old else [])))))
