@@ -23,30 +23,29 @@ struct search {
 };
 
 static bool is_matching(const struct search *search, const struct cache_object *object) {
-    return vary_matches(object->head->vary, object->head->selectors, search->query->head);
-}
-
-// One with Vary before one without, which may be a default that the origin forgot to mark; then the later
-// Date [RFC 9111 §4.1].
-static bool is_preferred(const struct cache_object *object, const struct cache_object *other) {
-    bool varies = object->head->vary.length > 0, other_varies = other->head->vary.length > 0;
-    return varies != other_varies ? varies : object->head->freshness.date_s > other->head->freshness.date_s;
+    const struct stored_head *head = object->head;
+    return vary_rank(head->vary, head->selectors, search->query->head, &head->http) != VARY_OTHER;
 }
 
 static struct cache_object *find_stored(const struct search *search, const struct entry *entry) {
-    struct cache_object *found = NULL;
-    for (struct cache_object *object = entry->stored; object; object = object->sibling)
-        if (is_matching(search, object) && (!found || is_preferred(object, found)))
-            found = object;
-    return found;
+    const struct stored_head *heads[INDEX_VARIANTS_MAX];
+    struct cache_object *objects[INDEX_VARIANTS_MAX];
+    unsigned count = 0;
+    for (struct cache_object *object = entry->stored; object && count < INDEX_VARIANTS_MAX;
+            object = object->sibling) {
+        objects[count] = object;
+        heads[count++] = object->head;
+    }
+    int chosen = vary_choose(heads, count, search->query->head);
+    return chosen < 0 ? NULL : objects[chosen];
 }
 
 static enum use use_of(struct search *search, const struct cache_object *object) {
     const struct cache_query *query = search->query;
     if (atomic_load_explicit(&object->contradicted, memory_order_relaxed))
         return search->reason = "contradicted", USE_NOT;
-    return freshness_use(&object->head->freshness, &search->request.control, store_rule(query->rules),
-            query->now, &search->reason);
+    return policy_use(&search->request, &object->head->freshness, store_rule(query->rules), query->now,
+            &search->reason);
 }
 
 static bool is_usable(enum use use) {
@@ -153,7 +152,9 @@ static enum lookup decide_fetch(struct search *search, struct entry *entry) {
     enum marker marker = marker_of(search, entry);
     if (marker == MARKER_PASS)
         return say(search, LOOKUP_PASS, "marked");
-    if (entry && marker == MARKER_NONE && !search->query->is_again && (pending = find_pending(search, entry)))
+    // What was asked for before may be older than what a request's no-cache is about.
+    bool may_wait = marker == MARKER_NONE && !search->query->is_again && !request->control.no_cache;
+    if (entry && may_wait && (pending = find_pending(search, entry)))
         return join(search, pending, ROLE_JOINED, "awaited");
     search->is_alone = request->has_authorization || (request->has_condition && !has_base(search, entry));
     bool is_confirmable = selected && policy_has_validator(&selected->head->http);
