@@ -300,9 +300,11 @@ static bool enter_index(struct cache_fill *fill) {
     return true;
 }
 
+// Only of a 2xx does Content-Location say that the content is what the target is now [RFC 9110 §8.7].
 static bool is_for_get(const struct cache_fill *fill, const struct arrival *arrival) {
-    return policy_post(
-            arrival->response->head, &arrival->freshness, fill->spare->authority, fill->spare->path);
+    const struct http_head *head = arrival->response->head;
+    return head->status / 100 == 2 &&
+           policy_post(head, &arrival->freshness, fill->spare->authority, fill->spare->path);
 }
 
 // ---- any ----

@@ -40,12 +40,29 @@ static struct cache_object *find_stored(const struct search *search, const struc
     return chosen < 0 ? NULL : objects[chosen];
 }
 
+// As if nothing were said of a refresh: for a request that takes a stale response anyway, or wants the origin
+// left alone.
+static enum use use_without_refresh(
+        struct search *search, const struct freshness *freshness, const char **reason) {
+    struct freshness plain = *freshness;
+    plain.while_revalidate_s = -1;
+    return policy_use(&search->request, &plain, store_rule(search->query->rules), search->query->now, reason);
+}
+
 static enum use use_of(struct search *search, const struct cache_object *object) {
     const struct cache_query *query = search->query;
     if (atomic_load_explicit(&object->contradicted, memory_order_relaxed))
         return search->reason = "contradicted", USE_NOT;
-    return policy_use(&search->request, &object->head->freshness, store_rule(query->rules), query->now,
-            &search->reason);
+    const struct freshness *freshness = &object->head->freshness;
+    enum use use =
+            policy_use(&search->request, freshness, store_rule(query->rules), query->now, &search->reason);
+    if (use != USE_REFRESH)
+        return use;
+    const char *reason = NULL;
+    enum use plain = use_without_refresh(search, freshness, &reason);
+    if (plain != USE_NOT || search->request.control.only_if_cached)
+        return search->reason = reason, plain;
+    return use;
 }
 
 static bool is_usable(enum use use) {
@@ -172,11 +189,9 @@ static enum lookup decide_offline(struct search *search, struct entry *entry) {
     return unavailable(search, "offline");
 }
 
-// Used while it is refreshed, once however many ask: by this request, unless another does so, or this one
-// wants the origin left alone.
+// Used while it is refreshed, once however many ask: by this request, unless another does so.
 static enum lookup decide_refresh(struct search *search, struct entry *entry) {
-    search->is_refresh = !search->request.control.only_if_cached && marker_of(search, entry) != MARKER_PASS &&
-                         !find_pending(search, entry);
+    search->is_refresh = marker_of(search, entry) != MARKER_PASS && !find_pending(search, entry);
     return hit(search, search->selected);
 }
 
@@ -323,18 +338,17 @@ static void finish_lookup(struct search *search, enum lookup lookup, struct cach
         budget_settle(search->cache);
 }
 
-// Its answer may turn out to be one to GET [RFC 9110 §9.3.3], [RFC 5789 §2].
+// Its answer may turn out to be one to GET [RFC 9110 §9.3.3].
 static bool may_answer_get(const struct search *search) {
-    enum method_id method = search->query->head->method_id;
-    return (method == METHOD_POST || method == METHOD_PATCH) && search->query->store_allowed &&
+    return search->query->head->method_id == METHOD_POST && search->query->store_allowed &&
            !search->request.control.no_store;
 }
 
 static enum lookup pass(struct search *search, bool is_on, struct cache_fill **fill) {
-    if (search->query->is_offline) {
-        search->reason = "offline";
-        return LOOKUP_PASS;
-    }
+    if (search->query->is_offline)
+        return unavailable(search, "offline");
+    if (search->request.control.only_if_cached)
+        return unavailable(search, "only-if-cached");
     if (!is_on || !may_answer_get(search)) {
         begin_stream(search->cache, search->reader, fill, search->reason);
         return LOOKUP_PASS;

@@ -162,8 +162,7 @@ void request_acl(const struct session *session, struct acl_request *acl) {
 
 // The store knows nothing of request bodies; but the answer to a POST may be one to GET.
 static bool has_unfit_body(const struct request *request) {
-    return request->framing.kind != FRAMING_NONE && request->head.method_id != METHOD_POST &&
-           request->head.method_id != METHOD_PATCH;
+    return request->framing.kind != FRAMING_NONE && request->head.method_id != METHOD_POST;
 }
 
 // Without a Host the URL is that of the destination [RFC 9110 §7.1].

@@ -258,7 +258,7 @@ static void answers_to_post(void) {
         bool is_stored;
     } rows[] = {
             {"POST", "", FRESH "Content-Location: /a\n", true},
-            {"PATCH", "", FRESH "Content-Location: /a\n", true},
+            {"PATCH", "", FRESH "Content-Location: /a\n", false},
             {"POST", "", FRESH "Content-Location: http://host/a\n", true},
             {"POST", "", FRESH "Content-Location: /b\n", false},
             {"POST", "", FRESH "Content-Location: http://other/a\n", false},
