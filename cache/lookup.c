@@ -363,6 +363,14 @@ static void finish_lookup(struct search *search, enum lookup lookup, struct cach
         budget_settle(search->cache);
 }
 
+// Whether the origin may not be asked, which the store is not for either.
+static bool is_unaskable(struct search *search) {
+    bool is_offline = search->query->is_offline;
+    if (is_offline || search->request.control.only_if_cached)
+        search->reason = is_offline ? "offline" : "only-if-cached";
+    return is_offline || search->request.control.only_if_cached;
+}
+
 // Its answer may turn out to be one to GET [RFC 9110 §9.3.3].
 static bool may_answer_get(const struct search *search) {
     return search->query->head->method_id == METHOD_POST && search->query->store_allowed &&
@@ -370,10 +378,9 @@ static bool may_answer_get(const struct search *search) {
 }
 
 static enum lookup pass(struct search *search, bool is_on, struct cache_fill **fill) {
-    if (search->query->is_offline)
-        return unavailable(search, "offline");
-    if (search->request.control.only_if_cached)
-        return unavailable(search, "only-if-cached");
+    search->is_unavailable = is_unaskable(search);
+    if (search->is_unavailable)
+        return LOOKUP_PASS;
     if (!is_on || !may_answer_get(search)) {
         begin_stream(search->cache, search->reader, fill, search->reason);
         return LOOKUP_PASS;
@@ -437,9 +444,8 @@ void lookup_preview(struct cache *cache, const struct cache_query *query, struct
         search.shard = index_shard(&cache->index, search.name.key);
         preview->fill = new_fill(&search, query->head, NULL);
         preview_decision(&search, preview);
-    } else if (query->is_offline) {
-        search.reason = "offline";
-        preview->is_unavailable = true;
+    } else {
+        preview->is_unavailable = is_unaskable(&search);
     }
     preview->reason = search.reason;
 }

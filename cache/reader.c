@@ -19,6 +19,8 @@ static void follow(struct cache_reader *reader) {
     reader->object = object_get(from->successor);
     reader->source = from->stands_in ? SOURCE_STALE : SOURCE_CONFIRMED;
     reader->reason = from->reason;
+    reader->offset = object_first(reader->object->body);
+    reader->position = NULL;
     pthread_mutex_unlock(&from->lock);
     object_put(from);
     CHECK(object_phase(reader->object) == PHASE_WHOLE);
