@@ -396,3 +396,42 @@ void cache_stream(struct cache *cache, struct cache_reader *reader, struct cache
     cache_reader_detach(reader);
     begin_stream(cache, reader, fill, "alone");
 }
+
+// ---- without effects ----
+
+static void preview_decision(struct search *search, struct lookup_preview *preview) {
+    pthread_mutex_lock(&search->shard->lock);
+    struct entry *entry = index_find(search->shard, &search->name);
+    preview->lookup = decide(search, entry);
+    if (needs_fill(search, preview->lookup))
+        fill_take_bases(preview->fill, entry, search->selected);
+    pthread_mutex_unlock(&search->shard->lock);
+    preview->is_unavailable = search->is_unavailable;
+    preview->is_refreshed = preview->lookup == LOOKUP_HIT && search->is_refresh;
+    if (preview->fill->base_count)
+        fill_write_validators(preview->fill);
+}
+
+void lookup_preview(struct cache *cache, const struct cache_query *query, struct lookup_preview *preview) {
+    struct search search = {.cache = cache, .query = query, .reason = "absent"};
+    *preview = (struct lookup_preview){.lookup = LOOKUP_PASS};
+    bool is_on = atomic_load_explicit(&cache->budget.limit, memory_order_relaxed) > 0;
+    if (policy_read_request(query->head, query->store_allowed && is_on, &search.request, &search.reason)) {
+        search.reason = "absent";
+        search.name = store_name(cache, query);
+        search.shard = index_shard(&cache->index, search.name.key);
+        preview->fill = new_fill(&search, query->head, NULL);
+        preview_decision(&search, preview);
+    } else if (query->is_offline) {
+        search.reason = "offline";
+        preview->is_unavailable = true;
+    }
+    preview->reason = search.reason;
+}
+
+void lookup_preview_end(struct lookup_preview *preview) {
+    if (!preview->fill)
+        return;
+    preview->fill->object->fill = NULL;
+    fill_free(preview->fill);
+}

@@ -87,3 +87,15 @@ void store_unlink(struct cache *cache, struct cache_object *object, struct cache
 void store_put_dropped(struct cache_object *dropped);
 // Releases an entry that may be empty, and what it cost. Lock held.
 void store_release(struct cache *cache, struct shard *shard, struct entry *entry);
+
+// What a lookup would do, without doing it. `fill` is NULL or was never in the index, and has the fields that
+// would be sent; lookup_preview_end() frees it.
+struct lookup_preview {
+    enum lookup lookup;
+    const char *reason;
+    bool is_unavailable;
+    bool is_refreshed;
+    struct cache_fill *fill;
+};
+void lookup_preview(struct cache *cache, const struct cache_query *query, struct lookup_preview *preview);
+void lookup_preview_end(struct lookup_preview *preview);

@@ -133,21 +133,21 @@ static enum cache_source source_of(const struct request *request) {
     if (source != SOURCE_ORIGIN || request->lookup == LOOKUP_JOIN)
         return source;
     if (request->lookup == LOOKUP_HIT)
-        return SOURCE_STORED;
+        return request->stored.lifetime_s > request->stored.age_s ? SOURCE_STORED : SOURCE_STALE;
     bool is_confirmed = request->origin_status && request->fill_kind == FILL_NOT_MODIFIED;
     return is_confirmed ? SOURCE_CONFIRMED : SOURCE_ORIGIN;
 }
 
 static bool is_being_stored(const struct request *request) {
-    return (request->lookup == LOOKUP_MISS || request->lookup == LOOKUP_STALE) && request->origin_status &&
-           request->fill_kind == FILL_STORE;
+    bool is_asking = request->lookup != LOOKUP_HIT && request->lookup != LOOKUP_JOIN;
+    return is_asking && request->origin_status && request->fill_kind == FILL_STORE;
 }
 
 static enum result result_of(const struct request *request) {
     bool is_joined = request->lookup == LOOKUP_JOIN;
     switch (source_of(request)) {
-    case SOURCE_STALE:
-        return RESULT_STALE;
+    case SOURCE_STALE: // or only in want of a confirmation that was not to be had
+        return request->stored.lifetime_s > request->stored.age_s ? RESULT_HIT : RESULT_STALE;
     case SOURCE_CONFIRMED:
         return is_joined ? RESULT_JOINED : RESULT_REVALIDATED;
     case SOURCE_STORED:
