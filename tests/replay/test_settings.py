@@ -139,16 +139,32 @@ def test_offline_auto_follows_the_default_route():
         play.replay.route(False)
         play.advance(1)
         assert not is_offline(play)
+        play.cut("ENETUNREACH")
         play.advance(2)
         assert is_offline(play)
         got = play.exchange(A)
         assert (got.body, got.age, got.reason) == (b"one", 23, "offline")
-        play.replay.route(True)
+        play.replay.route(True)  # probes still fail
         play.advance(0.5)
         assert is_offline(play)
         play.advance(2)
+        play.mend()
         assert not is_offline(play)
         assert play.exchange(A, reply(200, "two", cache_control=STALE)).body == b"two"
+
+
+def test_a_way_without_a_default_route_is_a_way():
+    with Play(AUTO) as play:
+        play.advance(1)
+        play.exchange(A, reply(200, "one"))
+        play.replay.route(False)
+        play.advance(10)
+        assert is_offline(play)
+        play.advance(1)  # a probe succeeds
+        while play.replay.accept():
+            pass
+        play.advance(10)
+        assert not is_offline(play)
 
 
 def test_offline_auto_after_unrelated_failures():
