@@ -28,7 +28,8 @@ UNIT_SOURCES := $(wildcard tests/unit/*.c tests/unit/*/*.c)
 UNIT_OBJECTS := $(patsubst %.c,$(OUT)/%.o,$(UNIT_SOURCES))
 # The daemon over a fake loop, clock and network: tests/replay/X.c is linked in place of the real X.c.
 REPLAY_OBJECTS := $(patsubst %.c,$(OUT)/%.o,$(wildcard tests/replay/*.c))
-REPLAY_FAKED := $(patsubst %,$(OUT)/%.o,admin/clock intercept/loop intercept/dial intercept/origdst intercept/access_log)
+REPLAY_FAKED := $(patsubst %,$(OUT)/%.o,admin/clock intercept/loop intercept/dial intercept/origdst \
+	intercept/netlink intercept/access_log)
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
 
 .PHONY: all help test unit replay netns bench run lint format asan tsan fuzz install uninstall clean packages-build
