@@ -217,7 +217,7 @@ class Judge:
                 best = self.findings, candidate
         self.findings = before + best[0]
         for one in self.cache.stored:
-            if one.number == best[1].number:
+            if isinstance(best[1], model.Stored) and one.number == best[1].number:
                 one.proven = True
 
     def check_own_page(self):
@@ -244,7 +244,11 @@ class Judge:
         answer, response = self.answer, contact.response
         if response.status == 304:
             return self.check_confirmed(contact)
-        self.check_fields(response, is_stored=False)
+        # Joined with what is stored of it, the response renews its fields [RFC 9111 §3.4].
+        partial = [one.response for one in self.before.of_url(self.request.key) if not one.is_complete() and
+            response.status == 206 and one.response.first("X-Body") == response.first("X-Body")]
+        heads = [response] + [model.merged(one, response, contact.at) for one in partial]
+        self.check_any(heads, lambda head: self.check_fields(head, is_stored=bool(partial) and head is not response))
         if self.answer.first("X-Body") != response.first("X-Body"):
             self.wrong("mixed-response", f"{self.answer.first('X-Body')} under the head of {response.first('X-Body')}")
         self.check_status(response)
@@ -315,7 +319,10 @@ class Judge:
         grounds, reason = model.why_usable(stored, request, now, bool(asked), error, disconnected)
         # What has come since the request was made for another who asked the same is as good as confirmed.
         is_shared = bool(self.seen.others) and stored.response_at == now
-        if not grounds and not (is_shared and stored.is_fresh(now) and not stored.never_unconfirmed()):
+        is_confirmed = any(contact.response and contact.response.status == 304 and
+            contact.response.first("X-Id") == self.answer.first("X-Id") for contact in self.seen.others)
+        if not grounds and not is_confirmed and \
+                not (is_shared and stored.is_fresh(now) and not stored.never_unconfirmed()):
             self.wrong("reused-wrongly", f"{reason}; age {stored.age(now)}, lifetime {stored.lifetime.most}, "
                 f"{stored.response.lines('Cache-Control')}")
         for one in self.before.matching(request):
@@ -472,7 +479,7 @@ def judge_one_of_many(cache, seen, learnt):
         for request, contact in others[:before]:
             learn(state, request, contact)
         wrong = [finding for finding in judge(state, seen) if finding.kind == "wrong"]
-        if best is None or len(wrong) < len(best):
+        if best is None or len(wrong) <= len(best):
             best = wrong
     return best
 

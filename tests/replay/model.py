@@ -251,6 +251,8 @@ def is_forbidden(request, response):
         return "Authorization [§3.5]"
     if response.status < 200 or response.status == 304:
         return "no final response of its own"
+    if response.status in (412, 416):
+        return "an answer to the request's condition or range, which select no response [§4]"
     return None
 
 
@@ -271,7 +273,7 @@ def may_store(request, response, at):
         return False
     if is_forbidden(request, response):
         return False
-    if response.status == 206 and (not etag_of(response) or response.offset is None):
+    if response.status == 206 and response.offset is None:  # which part it is, is not known
         return False
     if not response.complete and response.status not in (200, 206):  # [§3.3]
         return False
