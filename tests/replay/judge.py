@@ -6,7 +6,7 @@ another variant or another place is recognised."""
 import hashlib
 import re
 from collections import namedtuple
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import model
 from model import Moment, Request, Response
@@ -172,7 +172,8 @@ class Judge:
         """A part covers what was asked, possibly several ranges made one [RFC 9110 §15.3.7.2]; or it is the origin's
         own word, passed on."""
         if any(contact.response and contact.response.status == 206 and contact.response.offset == first and
-                contact.response.body and first + len(contact.response.body) - 1 <= last for contact in self.seen.contacts):
+                contact.response.body and first + len(contact.response.body) - 1 <= last
+                for contact in self.seen.contacts + self.seen.others):
             return True
         inside = [one for one in wanted or [] if first <= one[0] and one[1] <= last]
         return bool(inside) and min(one[0] for one in inside) == first and max(one[1] for one in inside) == last
@@ -327,7 +328,8 @@ class Judge:
                 f"{stored.response.lines('Cache-Control')}")
         for one in self.before.matching(request):
             order = model.rank(one, request), model.rank(stored, request)
-            if one.sure and order[0] > order[1] and (one.is_fresh(now) or one.number > stored.number):
+            if one.sure and order[0] > order[1] and (one.is_fresh(now) or one.number > stored.number) and \
+                    one.response_at != stored.response_at:
                 self.say("wrong" if one.proven else "miss", "reused-older",
                     f"{stored.response.first('X-Id')}, and there is {one.response.first('X-Id')}", one)
         ages = {stored.age(now), min(stored.age(now), model.DELTA_MAXIMUM)}  # [RFC 9111 §1.2.2]
@@ -471,13 +473,20 @@ def judge_crowd(cache, crowd, contacts):
     return findings
 
 
+def as_it_arrives(response):
+    """What it is to those who join it before its end, which may not come."""
+    if response is None or response.complete:
+        return response
+    return Response(response.status, response.fields, response.body, True, response.offset, response.size)
+
+
 def judge_one_of_many(cache, seen, learnt):
     others = [(request, contact) for request, contact in learnt if contact not in seen.contacts]
     best = None
     for before in range(len(others) + 1):
         state = cache.copy()
         for request, contact in others[:before]:
-            learn(state, request, contact)
+            learn(state, request, replace(contact, response=as_it_arrives(contact.response)))
         wrong = [finding for finding in judge(state, seen) if finding.kind == "wrong"]
         if best is None or len(wrong) <= len(best):
             best = wrong
