@@ -67,6 +67,7 @@ typedef int64_t SCALAR_TIME;   // milliseconds
 typedef const char *SCALAR_TEXT;
 enum { ON_FAILURE_OPEN, ON_FAILURE_CLOSED };                   // the choices of on_failure, in its order
 enum { CACHE_STATUS_AUTO, CACHE_STATUS_ON, CACHE_STATUS_OFF }; // and of cache_status
+enum { OFFLINE_OFF, OFFLINE_ON, OFFLINE_AUTO };
 
 typedef int SCALAR_CHOICE; // index into the `unit` column's words, "open|closed"
 

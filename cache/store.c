@@ -67,12 +67,6 @@ bool budget_take(struct cache *cache, uint64_t bytes) {
 
 // ---- what stands in the index ----
 
-void store_note(uint32_t *fired, const char *reason) {
-    enum refresh_option option = rules_option(reason);
-    if (fired && option != REFRESH_OPTION_COUNT)
-        *fired |= 1u << option;
-}
-
 struct policy_limits store_limits(struct cache *cache) {
     return (struct policy_limits){atomic_load_explicit(&cache->minimum_object_bytes, memory_order_relaxed),
             atomic_load_explicit(&cache->maximum_object_bytes, memory_order_relaxed)};

@@ -222,6 +222,13 @@ static void put_later(void) {
 #include "admin/later.tbl"
 }
 
+static void put_refresh_options(void) {
+#if __has_include("cache/refresh_option.tbl")
+#define REFRESH_OPTION(member, word, meaning) put_row(word, meaning);
+#include "cache/refresh_option.tbl"
+#endif
+}
+
 static void put_results(void) {
 #if __has_include("intercept/result.tbl")
     fputs(".Pp\nThe results are:\n.Bl -tag -width REVALIDATED\n", stdout);
@@ -250,6 +257,7 @@ static const struct table {
         {"counters", put_counters},
         {"aliases", put_aliases},
         {"later", put_later},
+        {"refresh_options", put_refresh_options},
         {"results", put_results},
         {"reasons", put_reasons},
 };

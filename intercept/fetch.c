@@ -180,9 +180,7 @@ static struct fetch *fetch_new(struct session *session, struct cache_fill *fill,
         free(fetch);
         return NULL;
     }
-    struct cache_query query;
-    request_query(session, &query);
-    fetch->rules = query.rules;
+    fetch->rules = *request_rules(session);
     fetch->worker = worker;
     fetch->settings = settings_get(session->settings);
     fetch->fill = fill;

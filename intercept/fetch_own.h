@@ -19,14 +19,14 @@ struct fetch {
     struct worker *worker;
     struct fetch *next, **link;
     struct settings *settings;
-    struct session *session; // NULL once it left
+    struct cache_rules rules; // of the URL; from `settings`
+    struct session *session;  // NULL once it left
     struct cache_fill *fill;
     struct upstream_key key;
     struct upstream *upstream;
     struct deadline deadline;
-    struct letter letter;  // room in the fill
-    int64_t held_until_ms; // without room: when to cut off the readers that hold it up; 0: there was room
-    const struct cache_rules *rules;
+    struct letter letter;     // room in the fill
+    int64_t held_until_ms;    // without room: when to cut off the readers that hold it up; 0: there was room
     bool is_refresh;          // for the store alone
     int64_t refresh_until_ms; // when to give it up
     int64_t alone_until_ms;   // with neither client nor reader: when to give up; 0: not alone

@@ -70,6 +70,8 @@ struct request {
     bool wants_upgrade;    // Upgrade with Connection: upgrade
     char authority[300];   // normalised
     size_t authority_length;
+    bool has_rules;                 // store_rules is filled
+    struct cache_rules store_rules; // of this URL; from the session's settings
     enum lookup lookup;
     enum fill_kind fill_kind;  // once the fetch has it
     const char *asked;         // the lookup's reason; NULL: it was not looked up

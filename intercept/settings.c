@@ -147,6 +147,7 @@ void settings_cache_limits(const struct settings *settings, struct cache_limits 
 
 static void settings_free(struct settings *settings) {
     access_log_free(settings->access_log);
+    store_rules_free(settings->store_rules);
     acl_free(settings->acl);
     config_free(settings->config);
     free(settings);
@@ -166,8 +167,9 @@ struct settings *settings_build(struct config *config, struct config_errors *err
     bool good = set_via_name(settings, errors);
     good = listen_validate(config, errors) && good;
     settings->acl = acl_new(config, errors);
+    settings->store_rules = store_rules_new(config, errors);
     settings->access_log = access_log_new(config, errors);
-    if (good && settings->acl && settings->access_log)
+    if (good && settings->acl && settings->store_rules && settings->access_log)
         return settings;
     settings_free(settings);
     return NULL;

@@ -16,12 +16,14 @@
 #include "admin/config.h"
 #include "cache/cache.h"
 #include "intercept/access_log.h"
+#include "intercept/store_rules.h"
 
 #include <stdatomic.h>
 
 struct settings {
     struct config *config;
     struct acl *acl;
+    struct store_rules *store_rules;
     struct access_log *access_log;
     char via_name[64];           // our pseudonym in Via
     bool connect_ports[65536];   // which ports CONNECT may reach on a forward port

@@ -200,7 +200,8 @@ static void outdated(void) {
     end();
 }
 
-// A 304 with another validator than the one we asked about: nothing has changed, and the origin is asked again.
+// A 304 with another validator than the one we asked about: nothing has changed, and the origin is asked
+// again.
 static void contradictory(void) {
     struct play joiner;
     begin(FRESH "ETag: \"x\"\n", 100);

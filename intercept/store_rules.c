@@ -1,0 +1,353 @@
+#include "intercept/store_rules.h"
+
+#include "acl/pattern.h"
+#include "admin/check.h"
+#include "intercept/refresh_line.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define URL_ROOM 2048 // longer ones are put together on the heap
+
+struct refresh_pattern {
+    struct pattern *pattern;
+    struct refresh_rule rule;
+    bool ignore_case;
+    const struct directive *directive;
+    const char *expression; // while building
+};
+
+struct store_rules {
+    size_t pattern_count;
+    struct refresh_pattern *patterns;
+    const struct refresh_rule *otherwise; // NULL, or:
+    struct refresh_rule default_rule;
+    const struct directive *default_line;
+    size_t response_count;
+    struct response_rule *responses; // types are on the heap, one each
+    enum store_cookies cookies;
+    enum no_cache_rule no_cache;
+};
+
+struct build {
+    struct store_rules *rules;
+    struct config_errors *errors;
+    unsigned bad;
+    const struct directive *default_line;
+    const struct directive *last_store; // of store_type and store_status, since the last that forbids
+};
+
+// ---- refresh_pattern ----
+
+static bool is_everything(const char *text) {
+    static const char *const all[] = {"", ".", ".*", "^", "^.", "^.*", "http:", "^http:", "^http://"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(text, all[i]) == 0)
+            return true;
+    return false;
+}
+
+// An earlier line that matches whatever this one does, as far as their texts tell.
+static const struct refresh_pattern *cover_of(
+        const struct store_rules *rules, const char *text, bool ignore_case) {
+    for (size_t i = 0; i < rules->pattern_count; i++) {
+        const struct refresh_pattern *earlier = &rules->patterns[i];
+        bool is_same = strcmp(earlier->expression, text) == 0 && (earlier->ignore_case || !ignore_case);
+        if (is_same || is_everything(earlier->expression))
+            return earlier;
+    }
+    return NULL;
+}
+
+static bool is_reachable(
+        struct build *build, const struct directive *directive, const struct refresh_line *line) {
+    const char *text = directive->words[line->expression].text;
+    const struct refresh_pattern *earlier = cover_of(build->rules, text, line->ignore_case);
+    if (earlier)
+        config_error(build->errors, directive, (int)line->expression,
+                "\"%.80s\" can never match: \"%.80s\" at %.255s:%u matches first, put this line before it",
+                text, earlier->expression, earlier->directive->file, earlier->directive->line);
+    return !earlier;
+}
+
+static bool add_pattern(struct build *build, const struct directive *directive) {
+    struct store_rules *rules = build->rules;
+    struct refresh_line line;
+    struct pattern_error error;
+    bool good = refresh_line_read(directive, &line, build->errors);
+    if (directive->word_count <= line.expression)
+        return false;
+    const char *text = directive->words[line.expression].text;
+    struct pattern *pattern = pattern_new(view_of(text), line.ignore_case, &error);
+    if (!pattern)
+        pattern_report(build->errors, directive, line.expression, &error);
+    if (!pattern || !is_reachable(build, directive, &line) || !good) {
+        pattern_free(pattern);
+        return false;
+    }
+    rules->patterns[rules->pattern_count++] = (struct refresh_pattern){.pattern = pattern,
+            .rule = line.rule,
+            .ignore_case = line.ignore_case,
+            .directive = directive,
+            .expression = text};
+    return true;
+}
+
+static bool set_default(struct build *build, const struct directive *directive) {
+    const struct directive *first = build->default_line;
+    if (first) {
+        config_error(build->errors, directive, -1,
+                "default_refresh_pattern is set already at %.255s:%u, take one of the two out", first->file,
+                first->line);
+        return false;
+    }
+    build->default_line = build->rules->default_line = directive;
+    build->rules->otherwise = &build->rules->default_rule;
+    return refresh_line_read_default(directive, &build->rules->default_rule, build->errors);
+}
+
+// ---- types and statuses ----
+
+// A token [RFC 9110 §5.6.2].
+static bool is_token(struct view text) {
+    for (size_t i = 0; i < text.length; i++)
+        if (!isalnum((unsigned char)text.data[i]) && !strchr("!#$%&'+-.^_`|~", text.data[i]))
+            return false;
+    return text.length > 0;
+}
+
+// "image/png" as it is, "image/*" as "image/", "*" and "*/*" as "". False: it is none of these.
+static bool read_type(struct view text, struct view *type) {
+    size_t slash = view_find(text, '/');
+    struct view below = view_skip(text, slash + 1);
+    *type = text;
+    if (view_equal(text, VIEW("*")) || view_equal(text, VIEW("*/*"))) {
+        *type = VIEW("");
+        return true;
+    }
+    bool is_family = view_equal(below, VIEW("*"));
+    if (is_family)
+        *type = view_take(text, slash + 1);
+    return slash < text.length && is_token(view_take(text, slash)) && (is_family || is_token(below));
+}
+
+static bool add_type(struct build *build, const struct directive *directive, unsigned word, bool is_stored) {
+    struct view type;
+    if (!read_type(view_of(directive->words[word].text), &type)) {
+        config_error(build->errors, directive, (int)word,
+                "\"%.80s\" is no media type, write TYPE/SUBTYPE or TYPE/* without parameters, or *",
+                directive->words[word].text);
+        return false;
+    }
+    char *copy = strndup(type.data, type.length);
+    if (!copy) {
+        config_error(build->errors, directive, (int)word, "out of memory");
+        return false;
+    }
+    for (char *byte = copy; *byte; byte++)
+        *byte = view_lower(*byte);
+    build->rules->responses[build->rules->response_count++] =
+            (struct response_rule){.type = {copy, type.length}, .is_stored = is_stored};
+    return true;
+}
+
+static bool add_status(
+        struct build *build, const struct directive *directive, unsigned word, bool is_stored) {
+    uint64_t status = 0;
+    if (!view_number(view_of(directive->words[word].text), &status) || status < 200 || status > 599) {
+        config_error(build->errors, directive, (int)word, "\"%.80s\" is no final status, write 200 to 599",
+                directive->words[word].text);
+        return false;
+    }
+    build->rules->responses[build->rules->response_count++] =
+            (struct response_rule){.type = VIEW(""), .status = (int)status, .is_stored = is_stored};
+    return true;
+}
+
+static bool add_responses(
+        struct build *build, const struct directive *directive, bool is_type, bool is_stored) {
+    bool good = true;
+    build->last_store = !is_stored ? NULL : build->last_store ? build->last_store : directive;
+    for (unsigned word = 0; word < directive->word_count; word++)
+        good = (is_type ? add_type : add_status)(build, directive, word, is_stored) && good;
+    return good;
+}
+
+// Whatever no line matches is stored anyway.
+static bool last_word_forbids(struct build *build) {
+    if (build->last_store)
+        config_error(build->errors, build->last_store, -1,
+                "nothing below this line is kept out of the store, so it changes nothing: put no_store_type "
+                "* "
+                "at the end to store nothing else");
+    return !build->last_store;
+}
+
+// ---- building ----
+
+static bool take(struct build *build, const struct directive *directive) {
+    switch ((int)directive->id) {
+    case DIRECTIVE_refresh_pattern:
+        return add_pattern(build, directive);
+    case DIRECTIVE_default_refresh_pattern:
+        return set_default(build, directive);
+    case DIRECTIVE_store_type:
+        return add_responses(build, directive, true, true);
+    case DIRECTIVE_no_store_type:
+        return add_responses(build, directive, true, false);
+    case DIRECTIVE_store_status:
+        return add_responses(build, directive, false, true);
+    case DIRECTIVE_no_store_status:
+        return add_responses(build, directive, false, false);
+    default:
+        return true;
+    }
+}
+
+static bool is_response_line(const struct directive *directive) {
+    return directive->id == DIRECTIVE_store_type || directive->id == DIRECTIVE_no_store_type ||
+           directive->id == DIRECTIVE_store_status || directive->id == DIRECTIVE_no_store_status;
+}
+
+// How much room is needed; false when it is more than there may be.
+static bool count_room(
+        const struct config *config, size_t *patterns, size_t *responses, struct config_errors *errors) {
+    *patterns = *responses = 0;
+    for (size_t i = 0; i < config->directive_count; i++) {
+        const struct directive *directive = &config->directives[i];
+        *patterns += directive->id == DIRECTIVE_refresh_pattern;
+        *responses += is_response_line(directive) ? directive->word_count : 0;
+        if (*patterns <= STORE_RULES_PATTERNS_MAX && *responses <= STORE_RULES_RESPONSES_MAX)
+            continue;
+        config_error(errors, directive, -1, "more than %d %s, join some of them",
+                *patterns > STORE_RULES_PATTERNS_MAX ? STORE_RULES_PATTERNS_MAX : STORE_RULES_RESPONSES_MAX,
+                *patterns > STORE_RULES_PATTERNS_MAX ? "refresh_pattern lines" : "types and statuses");
+        return false;
+    }
+    return true;
+}
+
+static struct store_rules *allocate(const struct config *config, struct config_errors *errors) {
+    static const struct directive nowhere = {.file = "refresh_pattern"};
+    size_t patterns, responses;
+    if (!count_room(config, &patterns, &responses, errors))
+        return NULL;
+    struct store_rules *rules = calloc(1, sizeof *rules);
+    if (rules) {
+        rules->patterns = calloc(patterns + 1, sizeof *rules->patterns);
+        rules->responses = calloc(responses + 1, sizeof *rules->responses);
+    }
+    if (rules && rules->patterns && rules->responses)
+        return rules;
+    config_error(errors, config->directive_count ? config->directives : &nowhere, -1, "out of memory");
+    store_rules_free(rules);
+    return NULL;
+}
+
+struct store_rules *store_rules_new(const struct config *config, struct config_errors *errors) {
+    struct build build = {.rules = allocate(config, errors), .errors = errors};
+    if (!build.rules)
+        return NULL;
+    build.rules->cookies = (enum store_cookies)config->store_cookies;
+    build.rules->no_cache = (enum no_cache_rule)config->pragma_no_cache;
+    bool good = true;
+    for (size_t i = 0; i < config->directive_count; i++)
+        good = take(&build, &config->directives[i]) && good;
+    good = last_word_forbids(&build) && good;
+    if (good)
+        return build.rules;
+    store_rules_free(build.rules);
+    return NULL;
+}
+
+void store_rules_free(struct store_rules *rules) {
+    if (!rules)
+        return;
+    for (size_t i = 0; i < rules->pattern_count; i++)
+        pattern_free(rules->patterns[i].pattern);
+    for (size_t i = 0; i < rules->response_count; i++)
+        if (rules->responses[i].status == 0)
+            free((char *)rules->responses[i].type.data);
+    free(rules->patterns);
+    free(rules->responses);
+    free(rules);
+}
+
+// ---- use ----
+
+// The first line that matches, NULL for none. False: one gave up.
+static bool find_pattern(
+        const struct store_rules *rules, struct view url, const struct refresh_rule **found) {
+    *found = NULL;
+    for (size_t i = 0; i < rules->pattern_count; i++) {
+        switch (pattern_match(rules->patterns[i].pattern, url)) {
+        case PATTERN_MATCHES:
+            *found = &rules->patterns[i].rule;
+            return true;
+        case PATTERN_DIFFERS:
+            break;
+        case PATTERN_GAVE_UP:
+            return false;
+        }
+    }
+    *found = rules->otherwise;
+    return true;
+}
+
+static bool find_url(const struct store_rules *rules, struct view authority, struct view path,
+        const struct refresh_rule **found) {
+    static const char scheme[] = "http://";
+    char room[URL_ROOM], *url = room;
+    size_t length = sizeof scheme - 1 + authority.length + path.length;
+    if (length > sizeof room && !(url = malloc(length)))
+        return false;
+    memcpy(url, scheme, sizeof scheme - 1);
+    if (authority.length)
+        memcpy(url + sizeof scheme - 1, authority.data, authority.length);
+    if (path.length)
+        memcpy(url + sizeof scheme - 1 + authority.length, path.data, path.length);
+    bool decided = find_pattern(rules, (struct view){url, length}, found);
+    if (url != room)
+        free(url);
+    return decided;
+}
+
+bool store_rules_find(
+        const struct store_rules *rules, struct view authority, struct view path, struct cache_rules *found) {
+    *found = (struct cache_rules){
+            .refresh = rules->otherwise,
+            .responses = rules->responses,
+            .response_count = rules->response_count,
+            .cookies = rules->cookies,
+            .no_cache = rules->no_cache,
+    };
+    return rules->pattern_count == 0 || find_url(rules, authority, path, &found->refresh);
+}
+
+const struct directive *store_rules_line(const struct store_rules *rules, const struct refresh_rule *rule) {
+    for (size_t i = 0; i < rules->pattern_count; i++)
+        if (rule == &rules->patterns[i].rule)
+            return rules->patterns[i].directive;
+    return rule ? rules->default_line : NULL;
+}
+
+size_t store_rules_count(const struct store_rules *rules) {
+    return rules->pattern_count + rules->response_count;
+}
+
+size_t store_rules_bytes(const struct store_rules *rules) {
+    size_t bytes = sizeof *rules + rules->pattern_count * sizeof *rules->patterns +
+                   rules->response_count * sizeof *rules->responses;
+    for (size_t i = 0; i < rules->pattern_count; i++)
+        bytes += pattern_bytes(rules->patterns[i].pattern);
+    for (size_t i = 0; i < rules->response_count; i++)
+        bytes += rules->responses[i].type.length;
+    return bytes;
+}
+
+bool store_rules_validate(const struct config *config, struct config_errors *errors) {
+    struct store_rules *rules = store_rules_new(config, errors);
+    store_rules_free(rules);
+    return rules != NULL;
+}
