@@ -326,7 +326,6 @@ static void end(void) {
     cache_free(replay.daemon.cache);
     uplink_watch_free(replay.daemon.uplink);
     own_addresses_free(replay.daemon.own);
-    uplink_watch_free(replay.daemon.uplink);
     settings_put(replay.settings);
     network_free();
     free(replay.line);
