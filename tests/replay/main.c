@@ -278,7 +278,8 @@ static bool begin(const char *file) {
     settings_cache_limits(replay.settings, &limits);
     replay.daemon.cache = cache_new(&limits);
     replay.daemon.own = own_addresses_new(&error);
-    CHECK(replay.daemon.cache && replay.daemon.own);
+    replay.daemon.uplink = uplink_watch_new();
+    CHECK(replay.daemon.cache && replay.daemon.own && replay.daemon.uplink);
     replay.worker = worker_new(&replay.daemon, 0, replay.settings, sockets);
     CHECK(replay.worker);
     replay.daemon.workers = &replay.worker;
@@ -291,6 +292,7 @@ static void end(void) {
     worker_free(replay.worker);
     cache_free(replay.daemon.cache);
     own_addresses_free(replay.daemon.own);
+    uplink_watch_free(replay.daemon.uplink);
     settings_put(replay.settings);
     network_free();
     free(replay.line);
