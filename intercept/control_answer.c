@@ -2,6 +2,7 @@
 
 #include "admin/clock.h"
 #include "http/target.h"
+#include "intercept/explain.h"
 #include "intercept/supervisor.h"
 #include "intercept/worker.h"
 
@@ -163,6 +164,8 @@ void control_answer(void *context, struct view request, struct control_reply *re
         purge_url(cache, view_skip(request, 10), reply->out);
     } else if (view_starts(request, VIEW("purge host "))) {
         purge_host(cache, view_skip(request, 11), reply->out);
+    } else if (view_starts(request, VIEW("explain\t"))) {
+        explain_answer(supervisor, request, reply->out);
     } else if (view_equal(request, VIEW("purge all"))) {
         answer_dropped(cache_purge_all(cache), reply->out);
     } else if (view_equal(request, VIEW("reload"))) {
