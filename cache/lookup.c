@@ -48,8 +48,8 @@ static enum use use_of(struct search *search, const struct cache_object *object)
     const struct cache_query *query = search->query;
     if (atomic_load_explicit(&object->contradicted, memory_order_relaxed))
         return search->reason = "contradicted", USE_NOT;
-    return freshness_use(&object->head->freshness, &search->request.control, store_rule(query->rules),
-            query->now, &search->reason);
+    return policy_use(&search->request, &object->head->freshness, store_rule(query->rules), query->now,
+            &search->reason);
 }
 
 static bool is_usable(enum use use) {

@@ -168,9 +168,12 @@ static enum result result_of(const struct request *request) {
     UNREACHABLE("source");
 }
 
-static void set_result(struct request *request) {
+static void set_result(struct session *session) {
+    struct request *request = session->request;
     bool is_stored = request->stored.source != SOURCE_ORIGIN && request->stored.reason;
     request->reason = is_stored ? request->stored.reason : request->lookup_reason;
+    if (is_stored && strcmp(request->reason, "refresh-max-stale") == 0) // known since the origin failed
+        counter_add(&session->worker->counters, COUNTER_refresh_max_stale, 1);
     request->result = result_of(request);
 }
 
@@ -310,7 +313,7 @@ static enum run give_up(struct session *session) {
 
 static enum run begin(struct session *session) {
     struct request *request = session->request;
-    set_result(request);
+    set_result(session);
     if (!make_parts(request))
         return give_up(session);
     enum answer answer = choose(session);
