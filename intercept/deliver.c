@@ -209,6 +209,8 @@ static void choose_framing(struct session *session, enum answer answer, int64_t 
                           answer == ANSWER_UNSATISFIABLE;
     if (answer == ANSWER_FAILED || answer == ANSWER_UNSATISFIABLE)
         *length = 0;
+    if (answer == ANSWER_RANGE)
+        *length = (int64_t)parts_content_length(request->parts);
     if (answer == ANSWER_NOT_MODIFIED)
         *length = -1;
     if (request->no_content || *length >= 0)
@@ -287,7 +289,6 @@ static bool compose_head(struct session *session, enum answer answer) {
     choose_framing(session, answer, &length);
     if (answer == ANSWER_RANGE) {
         compose_range(&out, request->parts);
-        length = (int64_t)parts_content_length(request->parts);
     } else if (answer == ANSWER_UNSATISFIABLE) {
         compose_format(&out, "Content-Range: bytes */%" PRId64 "\r\n", request->stored.content_length);
     }
@@ -338,7 +339,7 @@ static enum run cut(struct session *session) {
     session->closing = true;
     // A client that knows the length, or reads chunks, sees that the end is missing. One that reads until
     // close sees it by RST alone.
-    session->reset = !request->chunked && request->stored.content_length < 0;
+    session->reset = !request->chunked && !request->parts && request->stored.content_length < 0;
     session_goto(session, STEP_finish);
     return RUN_NEXT;
 }

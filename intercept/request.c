@@ -229,7 +229,7 @@ void request_query(struct session *session, struct cache_query *query) {
             .rules = request_rules(session),
             .store_allowed = request_fits_store(&request->head, &request->framing) &&
                              !acl_no_cache(session->settings->acl, &acl),
-            .is_offline = session->settings->config->offline == OFFLINE_ON,
+            .is_offline = uplink_watch_is_offline(session->worker->daemon->uplink, session->settings->config),
             .is_again = request->vain_lookups > 0,
     };
 }
