@@ -98,7 +98,7 @@ void cache_stream(struct cache *cache, struct cache_reader *reader, struct cache
 enum fill_kind {
     FILL_STORE,  // goes on; will be stored when it finishes
     FILL_STREAM, // goes on; will not be stored: joiners without the head are told READ_GONE and go on their
-                 // own, and the next requests for the URL are LOOKUP_PASS for a few seconds
+                 // own, and for a few seconds the next requests for the URL wait for no other's head
     FILL_NOT_MODIFIED, // the response was a 304 that confirmed the stored object: every reader of the fill
                        // now reads that, with the head freshened; the caller ends the fill with finish
     FILL_STALE, // the response tells of trouble, and what is stored may stand in for it [RFC 5861 §4]: every

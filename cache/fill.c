@@ -255,7 +255,7 @@ static size_t storing_room(struct cache_fill *fill) {
     if (atomic_load_explicit(&object->doomed, memory_order_relaxed))
         return become_stream(fill, MARKER_NONE), 0;
     if (length > maximum)
-        return become_stream(fill, MARKER_PASS), 0;
+        return become_stream(fill, MARKER_ALONE), 0;
     // One byte more than may be stored: a body of exactly the maximum must be seen to end there.
     uint64_t room = maximum - length + 1, announced = left(fill, ROOM_BYTES);
     room = room < ROOM_BYTES ? room : ROOM_BYTES;

@@ -178,8 +178,6 @@ static enum lookup decide_fetch(struct search *search, struct entry *entry) {
     if (!request->is_get)
         return say(search, LOOKUP_PASS, "head");
     enum marker marker = marker_of(search, entry);
-    if (marker == MARKER_PASS)
-        return say(search, LOOKUP_PASS, "marked");
     // What was asked for before may be older than what a request's no-cache is about.
     bool may_wait = marker == MARKER_NONE && !search->query->is_again && !request->control.no_cache;
     if (entry && may_wait && (pending = find_pending(search, entry)))
@@ -204,7 +202,7 @@ static enum lookup decide_offline(struct search *search, struct entry *entry) {
 
 // Used while it is refreshed, once however many ask: by this request, unless another does so.
 static enum lookup decide_refresh(struct search *search, struct entry *entry) {
-    search->is_refresh = marker_of(search, entry) != MARKER_PASS && !find_pending(search, entry);
+    search->is_refresh = !find_pending(search, entry);
     return hit(search, search->selected);
 }
 
