@@ -168,7 +168,7 @@ static bool asks_for_upgrade(const struct http_head *head) {
 
 // The store knows nothing of request bodies; but the answer to a POST may be one to GET.
 static bool has_unfit_body(const struct http_head *head, const struct framing *framing) {
-    return framing->kind != FRAMING_NONE && head->method_id != METHOD_POST && head->method_id != METHOD_PATCH;
+    return framing->kind != FRAMING_NONE && head->method_id != METHOD_POST;
 }
 
 static bool is_without_body(const struct framing *framing) {
@@ -210,8 +210,6 @@ void request_count_rule(struct worker *worker, const char *reason) {
             [REFRESH_OPTION_COUNT] = COUNTER_COUNT,
     };
     enum counter_id counter = reason ? counters[rules_option(reason)] : COUNTER_COUNT;
-    if (reason && strcmp(reason, "refresh-max-stale") == 0)
-        counter = COUNTER_refresh_max_stale;
     if (counter != COUNTER_COUNT)
         counter_add(&worker->counters, counter, 1);
 }
