@@ -106,6 +106,7 @@ def part(first, last, *fields, tag=TAG, content=TEN, **options):
 
 
 LETTERS = b"abcdefghij"
+MISSING = either(origin_field("Range", "bytes=5-9"), origin_field("Range", "bytes=5-"))
 must("partial-is-not-whole", PARTIAL, part(0, 4), step(answer=answer(HOUR, TAG, body=TEN,
     on_range=answer(HOUR, TAG, "Content-Range: bytes 5-9/10", status=206, body=b"56789")), expect=(status(200), WHOLE, body(TEN))))
 must("partial-is-not-another-part", PARTIAL, part(0, 4), part(5, 9, content=LETTERS,
@@ -133,7 +134,7 @@ for name, first, second in (("other-tag", TAG, 'ETag: "b"'), ("weak-tag", 'ETag:
         step("Range: bytes=3-6", answer=new, expect=either(body(TEN[3:7]), body(LETTERS[3:7]), body(TEN), body(LETTERS))))
 may("partial-completed-by-range", PARTIAL, part(0, 4), step(answer=answer(HOUR, TAG, body=TEN,
     on_range=answer(HOUR, TAG, "Content-Range: bytes 5-9/10", status=206, body=b"56789")),
-    expect=(origin_field("Range", "bytes=5-9"), status(200), body(TEN))))
+    expect=(MISSING, status(200), body(TEN))))
 must("partial-completed-with-if-range", "9111 §4.3.1", part(0, 4), step(answer=answer(HOUR, TAG, body=TEN,
     on_range=answer(HOUR, TAG, "Content-Range: bytes 5-9/10", status=206, body=b"56789")), given=origin_field("Range"),
     expect=origin_field("If-Range", '"a"')))
@@ -163,7 +164,7 @@ for name, raw in {"head": "HTTP/1.1 200 OK\r\nCache-Con", "status-line": "HTTP/1
     must(f"incomplete-{name}-is-not-reused", PARTIAL, step(answer=answer(raw=raw)), step(answer=answer(HOUR), expect=body_of(2)))
 may("incomplete-completed-by-range", PARTIAL, step(answer=answer(HOUR, TAG, "Accept-Ranges: bytes", body=TEN, cut=5), expect=BROKEN),
     step(answer=answer(HOUR, TAG, body=TEN, on_range=answer(HOUR, TAG, "Content-Range: bytes 5-9/10", status=206, body=b"56789")),
-        expect=(origin_field("Range", "bytes=5-9"), status(200), body(TEN))), step(expect=(STORED, body(TEN))))
+        expect=(MISSING, status(200), body(TEN))), step(expect=(STORED, body(TEN))))
 may("incomplete-serves-what-it-has", PARTIAL, step(answer=answer(HOUR, TAG, body=TEN, cut=5), expect=BROKEN),
     step("Range: bytes=1-3", expect=(STORED, status(206), body(b"123"))))
 must("incomplete-other-tag-is-not-joined", PARTIAL, step(answer=answer(HOUR, TAG, body=TEN, cut=5)),
