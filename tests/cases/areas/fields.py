@@ -48,6 +48,9 @@ must("keeps-body-chunked", "9112 §7.1", step(answer=answer(HOUR, body=b"x" * 50
 must("keeps-date", "9110 §6.6.1", step(answer=answer(HOUR, "Date: {start-100}"), expect=field("Date", "{start-100}")),
     step(given=STORED, expect=field("Date", "{start-100}")))
 must("adds-date", "9110 §6.6.1", step(answer=answer(HOUR, date=False), expect=has("Date")), step(given=STORED, expect=has("Date")))
+must("age-of-the-origin-passes", "9111 §5.1", step(answer=answer("Cache-Control: no-store", "Age: 123"),
+    expect=Check("Age not smaller", lambda seen: None if not seen.lines("Age") or int(seen.lines("Age")[0]) >= 123 else
+        f"Age is {seen.lines('Age')}")))
 must("keeps-status", "9111 §4", step(answer=answer(HOUR, status=299)), step(given=STORED, expect=status(299)))
 must("passes-request-fields", "9110 §5.1", step("X-Unknown: 1", "User-Agent: a b/1 (c)", "Cookie: a=b", "Accept: text/*;q=0.1",
     expect=(origin_field("X-Unknown", "1"), origin_field("User-Agent", "a b/1 (c)"), origin_field("Cookie", "a=b"),

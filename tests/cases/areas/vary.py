@@ -56,7 +56,8 @@ pair(MUST, "differs-encoding-forbidden", "Accept-Encoding", "Accept-Encoding: gz
 pair(MUST, "differs-user-agent", "User-Agent", "User-Agent: a/1", "User-Agent: a/2")
 pair(MUST, "differs-authorization", "Authorization", [], "Authorization: Basic eDp5")
 for name, lines in {"": "*", "-in-list": "Foo, *", "-first": "*, Foo", "-blanks": "  *  ", "-line": ["Foo", "*"],
-        "-line-first": ["*", "Foo"]}.items():
+        "-line-first": ["*", "Foo"], "-behind-empty": ", *",
+        "-behind-empty-line": ["", "*"], "-twice": "*, *", "-before-comma": "*,"}.items():
     pair(MUST, f"star{name}", lines, "Foo: 1", "Foo: 1")
 pair(MUST, "empty-members-differ", ", ,Foo", "Foo: 1", "Foo: 2")
 
