@@ -119,9 +119,9 @@ build/tidy/%.ok: %.c .clang-tidy
 -include $(patsubst %.c,build/tidy/%.d,$(SOURCES))
 
 asan:
-	@$(MAKE) --no-print-directory unit BUILD=asan
+	@$(MAKE) --no-print-directory unit replay BUILD=asan
 tsan:
-	@$(MAKE) --no-print-directory unit BUILD=tsan
+	@$(MAKE) --no-print-directory unit replay BUILD=tsan
 
 # ---- fuzzers: `make fuzz` runs each for FUZZ_SECONDS; new inputs go to build/fuzz, findings stop it ----
 

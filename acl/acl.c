@@ -264,14 +264,21 @@ enum acl_verdict acl_url(const struct acl *acl, const struct acl_request *reques
     return blocks ? ACL_BLOCK : ACL_ALLOW;
 }
 
-bool acl_no_cache(const struct acl *acl, const struct acl_request *request) {
+bool acl_no_cache_rule(const struct acl *acl, const struct acl_request *request, struct acl_match *match) {
     struct url_list urls;
-    if (mask_set_is_empty(acl->no_cache))
-        return false;
-    url_list_init(&urls, request);
-    bool found = mask_set_find(acl->no_cache, &urls) != RULE_NONE;
-    url_list_fini(&urls);
-    return found;
+    uint32_t rule = RULE_NONE;
+    if (!mask_set_is_empty(acl->no_cache)) {
+        url_list_init(&urls, request);
+        rule = mask_set_find(acl->no_cache, &urls);
+        url_list_fini(&urls);
+    }
+    rule_match(&acl->rules, rule, match);
+    return rule != RULE_NONE;
+}
+
+bool acl_no_cache(const struct acl *acl, const struct acl_request *request) {
+    struct acl_match ignored;
+    return acl_no_cache_rule(acl, request, &ignored);
 }
 
 struct acl_mask *acl_mask_new(const char *text, const char **why) {

@@ -54,6 +54,8 @@ enum acl_verdict acl_url(const struct acl *acl, const struct acl_request *reques
 
 // Whether no_cache forbids storing this URL.
 bool acl_no_cache(const struct acl *acl, const struct acl_request *request);
+// The same, with the rule that does.
+bool acl_no_cache_rule(const struct acl *acl, const struct acl_request *request, struct acl_match *match);
 
 // One mask by itself, for access_log MASK PATH. NULL: malformed, `why` says what is wrong.
 struct acl_mask;

@@ -223,3 +223,50 @@ struct cache_stats {
     uint64_t evictions;
 };
 void cache_stats(struct cache *cache, struct cache_stats *stats);
+
+// ---- explaining ----
+
+#define EXPLAIN_VARIANTS_MAX 20     // of one URL, stored and arriving; more are counted
+#define EXPLAIN_DESTINATIONS_MAX 16 // under which one URL is stored; more are counted
+#define EXPLAIN_TEXT_BYTES 512      // of one field or list; what is longer ends in "..."
+#define EXPLAIN_FIELDS_BYTES 4096
+
+enum variant_state {
+    VARIANT_STORED,
+    VARIANT_ARRIVING, // with its head there
+    VARIANT_AWAITED,  // without: only `state` says something then
+};
+
+struct cache_variant {
+    enum variant_state state;
+    bool is_selected; // by the query's fields
+    int status;
+    int64_t age_s, lifetime_s;
+    int64_t content_length;             // -1: not known yet
+    uint64_t content_bytes;             // there now
+    uint64_t memory_bytes;              // all it takes; of what is stored alone
+    bool is_confirmed_first;            // no-cache: confirmed before every use
+    bool is_never_stale;                // must-revalidate and its kin
+    char vary[EXPLAIN_TEXT_BYTES];      // names as cache/vary.h has them
+    char selectors[EXPLAIN_TEXT_BYTES]; // their values
+    char etag[EXPLAIN_TEXT_BYTES], last_modified[EXPLAIN_TEXT_BYTES], content_type[EXPLAIN_TEXT_BYTES];
+};
+
+struct cache_explanation {
+    enum lookup lookup; // what cache_lookup would say now
+    const char *reason;
+    bool is_unavailable;               // it may not be asked for elsewhere: 504
+    bool is_refreshed;                 // a hit that would begin a fetch in the background
+    char fields[EXPLAIN_FIELDS_BYTES]; // what would be asked in place of the request's own conditions
+    unsigned variant_count;            // all there are
+    struct cache_variant variants[EXPLAIN_VARIANTS_MAX];
+};
+
+// What a request would get now, and why, without any of its effects: no fill is begun, nothing is touched,
+// counted or waited for. Large: not for a worker's stack.
+void cache_explain(struct cache *cache, const struct cache_query *query, struct cache_explanation *out);
+
+// Under which destinations the URL is stored, or arrives. Returns how many there are; the first
+// EXPLAIN_DESTINATIONS_MAX of them go to `out`. Walks the whole index.
+unsigned cache_destinations(struct cache *cache, struct view authority, struct view path,
+        struct endpoint out[static EXPLAIN_DESTINATIONS_MAX]);

@@ -1,7 +1,10 @@
 // The producing side of the façade: a fill's life, its content and its end. Its head: fill_head.c.
 #include "admin/check.h"
+#include "cache/partial.h"
 #include "cache/store.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +43,8 @@ void fill_free(struct cache_fill *fill) {
     fill_drop_bases(fill);
     if (fill->selected)
         object_put(fill->selected);
+    if (fill->resumed)
+        object_put(fill->resumed);
     object_put(object);
     free(fill->request);
     free(fill->spare);
@@ -67,10 +72,11 @@ void fill_take_bases(struct cache_fill *fill, struct entry *entry, struct cache_
         if (policy_has_validator(&selected->head->http))
             take_base(fill, selected);
     }
-    if (fill->base_count && !etag_of(selected))
+    if (fill->asks_range || (fill->base_count && !etag_of(selected)))
         return;
     for (struct cache_object *object = entry ? entry->stored : NULL; object; object = object->sibling)
-        if (object != selected && etag_of(object) && object_phase(object) == PHASE_WHOLE)
+        if (object != selected && etag_of(object) && object_phase(object) == PHASE_WHOLE &&
+                !object->body->is_partial)
             take_base(fill, object);
 }
 
@@ -123,6 +129,21 @@ void fill_write_validators(struct cache_fill *fill) {
     }
     fill->validators = text.data;
     fill->validators_length = text.length;
+}
+
+// [RFC 9110 §13.1.5]: what is missing, if what is there is still of the same representation.
+void fill_write_range(struct cache_fill *fill) {
+    const struct http_head *head = &fill->resumed->head->http;
+    const struct http_field *validator = http_field_find(head, FIELD_ETAG, 0);
+    if (!validator)
+        validator = http_field_find(head, FIELD_LAST_MODIFIED, 0);
+    size_t size = validator->value.length + 64;
+    fill->validators = memory_new(size);
+    int length =
+            snprintf(fill->validators, size, "Range: bytes=%" PRIu64 "-\r\nIf-Range: " VIEW_FORMAT "\r\n",
+                    partial_prefix(fill->resumed), VIEW_ARGUMENT(validator->value));
+    CHECK(length > 0 && (size_t)length < size);
+    fill->validators_length = (size_t)length;
 }
 
 struct view cache_fill_fields(const struct cache_fill *fill) {
@@ -360,7 +381,9 @@ static void end(struct cache_fill *fill, enum phase phase) {
     if (object_phase(object) != PHASE_PASSED_ON)
         atomic_store_explicit(&object->phase, phase, memory_order_release);
     object_wake_readers(object);
+    struct spans *spans = object_take_spans(object);
     pthread_mutex_unlock(&object->lock);
+    spans_free(spans);
     fill_free(fill);
     budget_settle(cache);
 }
@@ -377,7 +400,6 @@ static void store(struct cache_fill *fill) {
     struct policy_limits limits = store_limits(cache);
     bool is_wanted = !object->head->has_body ||
                      (object->length >= limits.minimum_bytes && object->length <= limits.maximum_bytes);
-    object->node.bytes = object->charged - fill_cost(fill) + fill->content_cost;
     struct shard *shard = index_shard(&cache->index, object->key);
     pthread_mutex_lock(&shard->lock);
     struct entry *entry = object->entry;
@@ -391,6 +413,14 @@ static void store(struct cache_fill *fill) {
     store_put_dropped(dropped);
 }
 
+static void count_node(struct cache_fill *fill) {
+    fill->object->node.bytes = fill->object->charged - fill_cost(fill) + fill->content_cost;
+}
+
+static bool is_part(const struct cache_object *object) {
+    return object->spans || object->head->http.status == 206;
+}
+
 void cache_fill_finish(struct cache_fill *fill) {
     bool is_passed_on = object_phase(fill->object) == PHASE_PASSED_ON;
     if (!is_passed_on && !is_complete(fill)) {
@@ -398,14 +428,23 @@ void cache_fill_finish(struct cache_fill *fill) {
         return;
     }
     bool is_storing = !fill->object->streaming;
-    if (is_storing && !is_passed_on)
-        store(fill);
+    if (is_storing && !is_passed_on) {
+        count_node(fill);
+        if (is_part(fill->object))
+            partial_store(fill, false);
+        else
+            store(fill);
+    }
     end(fill, is_storing ? PHASE_WHOLE : PHASE_ENDED);
 }
 
 void cache_fill_abandon(struct cache_fill *fill) {
-    if (object_phase(fill->object) != PHASE_PASSED_ON)
+    if (partial_is_kept(fill)) {
+        count_node(fill);
+        partial_store(fill, true);
+    } else if (object_phase(fill->object) != PHASE_PASSED_ON) {
         fill_leave_index(fill, MARKER_NONE, false);
+    }
     end(fill, PHASE_BROKEN);
 }
 

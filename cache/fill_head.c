@@ -1,5 +1,6 @@
 // The producing side of the façade: a response head arrives, and decides what becomes of the fill.
 #include "admin/check.h"
+#include "cache/partial.h"
 #include "cache/store.h"
 #include "cache/update.h"
 #include "cache/vary.h"
@@ -33,8 +34,8 @@ static void read_arrival(struct arrival *arrival, const struct cache_response *r
             policy_storable(request, response, &arrival->control, &arrival->freshness, vary_is_known, limits);
 }
 
-static size_t inline_bytes(const struct cache_response *response) {
-    bool fits = response->has_body && response->content_length > 0 &&
+static size_t inline_bytes(const struct cache_object *object, const struct cache_response *response) {
+    bool fits = response->has_body && response->content_length > 0 && !object->spans &&
                 response->content_length <= BLOCK_INLINE_BYTES;
     return fits ? sizeof(struct block) + (size_t)response->content_length : 0;
 }
@@ -58,14 +59,29 @@ static struct stored_head *head_of(const struct arrival *arrival, bool is_stored
 }
 
 // A small body's room, right behind its head.
-static struct block *inline_block(struct stored_head *head) {
+static struct block *inline_block(struct stored_head *head, uint64_t start) {
     if (!head->tail_bytes)
         return NULL;
     struct block *block = (struct block *)head->tail;
-    *block = (struct block){.size = (uint32_t)(head->tail_bytes - sizeof *block),
+    *block = (struct block){.start = start,
+            .size = (uint32_t)(head->tail_bytes - sizeof *block),
             .is_inline = true,
             .data = (char *)(block + 1)};
     return block;
+}
+
+// What it holds of a representation; before its head is published.
+static void set_extent(struct cache_fill *fill, const struct cache_response *response) {
+    struct cache_object *object = fill->object;
+    struct content_range given;
+    if (response->head->status == 206 && content_range_of(response->head, response->content_length, &given)) {
+        object->start = object->length = object->floor = given.range.first;
+        object->end = given.range.last + 1;
+        object->size = given.has_size ? given.size : SIZE_UNKNOWN;
+        fill->content_length = (int64_t)object->end;
+    } else if (response->head->status == 200 && response->has_body && response->content_length >= 0) {
+        object->size = (uint64_t)response->content_length;
+    }
 }
 
 static void publish_head(
@@ -73,7 +89,9 @@ static void publish_head(
     pthread_mutex_lock(&object->lock);
     object->head = head;
     object->reason = reason;
-    object->first = object->last = inline_block(head);
+    object->first = object->last = inline_block(head, object->start);
+    for (struct cache_reader *reader = object->readers; reader; reader = reader->next)
+        reader->offset = object_first(object);
     if (is_refused)
         object->refused = object->streaming = true;
     atomic_store_explicit(&object->phase, PHASE_ARRIVING, memory_order_release);
@@ -118,7 +136,7 @@ static enum fill_kind refuse(struct cache_fill *fill, const struct arrival *arri
 
 static enum fill_kind begin_storing(struct cache_fill *fill, struct arrival *arrival) {
     struct cache_object *object = fill->object;
-    struct stored_head *head = head_of(arrival, true, inline_bytes(arrival->response));
+    struct stored_head *head = head_of(arrival, true, inline_bytes(object, arrival->response));
     if (!budget_take(fill->cache, memory_cost(head->bytes))) {
         free(head);
         arrival->verdict = (struct policy_verdict){false, false, "no-room"};
@@ -132,6 +150,18 @@ static enum fill_kind begin_storing(struct cache_fill *fill, struct arrival *arr
 }
 
 // ---- a 304 ----
+
+// The validators and the range were not what the origin answered to: once more, without.
+static enum fill_kind ask_again(struct cache_fill *fill, const char **reason) {
+    fill_drop_bases(fill);
+    if (fill->resumed)
+        object_put(fill->resumed);
+    fill->resumed = NULL;
+    free(fill->validators);
+    fill->validators = NULL;
+    fill->validators_length = 0;
+    return *reason = "validator-differs", FILL_AGAIN;
+}
 
 static bool has_etag(const struct http_head *head, struct view *etag) {
     const struct http_field *field = http_field_find(head, FIELD_ETAG, 0);
@@ -234,13 +264,8 @@ static enum fill_kind confirm(
         struct cache_fill *fill, const struct cache_response *response, const char **reason) {
     struct freshening freshening = {
             .base = choose(fill, response->head), .response = response, .request = &fill->request->http};
-    if (!freshening.base) {
-        fill_drop_bases(fill);
-        free(fill->validators);
-        fill->validators = NULL;
-        fill->validators_length = 0;
-        return *reason = "validator-differs", FILL_AGAIN;
-    }
+    if (!freshening.base)
+        return ask_again(fill, reason);
     struct cache_object *object = freshen(fill->cache, &freshening);
     replace_confirmed(fill, &freshening, object);
     fill_pass_on(fill, object, object->reason);
@@ -350,8 +375,6 @@ static bool is_for_get(const struct cache_fill *fill, const struct arrival *arri
            view_equal(target.authority, fill->spare->authority) && view_equal(target.path, fill->spare->path);
 }
 
-// ---- any ----
-
 static enum fill_kind begin(struct cache_fill *fill, struct arrival *arrival) {
     const struct http_head *head = arrival->response->head;
     if (fill->spare && !(arrival->verdict.is_storable && is_for_get(fill, arrival)))
@@ -371,21 +394,94 @@ static enum fill_kind begin(struct cache_fill *fill, struct arrival *arrival) {
     return begin_storing(fill, arrival);
 }
 
+// ---- a part ----
+
+// Whether the 206 is the rest that was asked for, of what its beginning is stored of.
+static bool is_rest(const struct cache_fill *fill, const struct cache_response *response) {
+    const struct cache_object *resumed = fill->resumed;
+    struct content_range given;
+    return content_range_of(response->head, response->content_length, &given) && given.has_size &&
+           given.size == resumed->body->length && given.range.first == partial_prefix(resumed) &&
+           given.range.last == given.size - 1 && partial_is_same(&resumed->head->http, response->head);
+}
+
+// A whole arrives, its beginning being there already [RFC 9111 §3.4].
+static enum fill_kind resume(
+        struct cache_fill *fill, const struct cache_response *response, const char **reason) {
+    struct cache_object *object = fill->object;
+    const struct cache_object *resumed = fill->resumed;
+    struct cache_response whole = *response;
+    struct http_head merged;
+    struct arrival arrival;
+    struct policy_limits limits = store_limits(fill->cache);
+    update_merge(&merged, &resumed->head->http, response->head);
+    whole.head = &merged;
+    whole.content_length = fill->content_length = (int64_t)resumed->body->length;
+    read_arrival(&arrival, &whole, &fill->request->http, &limits);
+    object->start = object->length = partial_prefix(resumed);
+    object->size = resumed->body->length;
+    object->spans = spans_new();
+    object_charge(object, memory_cost(sizeof *object->spans), false);
+    spans_add_all(object->spans, resumed->body->spans, object->start);
+    enum fill_kind kind = begin(fill, &arrival);
+    free(merged.fields);
+    return *reason = arrival.verdict.reason, kind;
+}
+
+// Judged as the whole that it is a part of. What is not a part by its Content-Range, or was not asked for, is
+// passed on as it came.
+static void read_part(
+        struct arrival *arrival, struct cache_fill *fill, const struct cache_response *response) {
+    struct policy_limits limits = store_limits(fill->cache);
+    struct content_range given;
+    struct cache_response whole = *response;
+    struct http_head head;
+    bool is_part =
+            content_range_of(response->head, response->content_length, &given) && given.has_size &&
+            given.size <= INT64_MAX && fill->request && fill->asks_range &&
+            range_judge(&fill->request->http, response->head, response->content_length) != RANGE_ANSWER_BAD;
+    if (!is_part) {
+        read_arrival(arrival, response, NULL, &limits);
+        arrival->verdict = (struct policy_verdict){false, false, "partial"};
+        return;
+    }
+    partial_read_head(&head, response->head);
+    whole.head = &head;
+    whole.content_length = (int64_t)given.size;
+    read_arrival(arrival, &whole, &fill->request->http, &limits);
+    arrival->response = response;
+    free(head.fields);
+}
+
+// ---- any ----
+
 enum fill_kind cache_fill_head(
         struct cache_fill *fill, const struct cache_response *response, const char **reason) {
     struct cache_object *object = fill->object;
     int status = response->head->status;
     CHECK(object_phase(object) == PHASE_PENDING && !object->head);
     fill->content_length = response->has_body ? response->content_length : 0;
+    fill->is_counted = response->has_body && response->content_length >= 0;
     fill->now = response->response_at;
     if (fill->base_count && status == 304)
         return confirm(fill, response, reason);
     if (freshness_status_is_error(status) && fill_stand_in(fill, FRESHNESS_ERROR, fill->now)) {
         return *reason = object->reason, FILL_STALE;
     }
+    bool is_asked = fill->resumed || fill->base_count;
+    if (fill->resumed && status == 206 && is_rest(fill, response))
+        return resume(fill, response, reason);
+    if ((is_asked && status == 206) || (fill->resumed && (status == 304 || status == 416)))
+        return ask_again(fill, reason);
     struct arrival arrival = {.verdict = {false, false, fill->pass_reason}};
     struct policy_limits limits = store_limits(fill->cache);
-    read_arrival(&arrival, response, fill->request ? &fill->request->http : NULL, &limits);
+    set_extent(fill, response);
+    if (status == 206)
+        read_part(&arrival, fill, response);
+    else
+        read_arrival(&arrival, response, fill->request ? &fill->request->http : NULL, &limits);
+    if (status == 416 && fill->asks_range) // of this range alone
+        arrival.verdict = (struct policy_verdict){false, false, "unsatisfiable"};
     enum fill_kind kind = begin(fill, &arrival);
     return *reason = arrival.verdict.reason, kind;
 }

@@ -1,5 +1,6 @@
 // Looking up: what a request may have, and what the origin must be asked for.
 #include "admin/check.h"
+#include "cache/partial.h"
 #include "cache/store.h"
 #include "cache/vary.h"
 
@@ -14,6 +15,8 @@ struct search {
     struct cache_reader *reader;
     const char *reason;
     struct cache_object *selected; // what is stored for this request, usable or not
+    struct cache_object *part;     // what is stored for it, when that is not what it asks for
+    struct cache_object *resumed;  // the part that a fill can complete
     struct cache_object *found;    // to be read or joined
     enum reader_role role;         // of who does so
     enum cache_source source;
@@ -62,7 +65,7 @@ static bool is_readable(const struct search *search, struct cache_object *object
 static struct cache_object *find_arriving(struct search *search, const struct entry *entry) {
     for (struct cache_object *object = entry->arriving; object; object = object->sibling)
         if (object_phase(object) == PHASE_ARRIVING && is_matching(search, object) &&
-                is_usable(use_of(search, object)))
+                partial_will_serve(object, search->query) && is_usable(use_of(search, object)))
             return object;
     return NULL;
 }
@@ -91,11 +94,17 @@ static bool may_share(const struct search *search, const struct entry *entry, co
     return true;
 }
 
+// What was asked with conditions of the store's own is the whole, whatever the request's range.
+static bool asks_alike(const struct search *search, const struct cache_fill *fill) {
+    bool is_for_whole = !fill->asks_range && fill->base_count > 0;
+    return is_for_whole || partial_is_alike(&fill->request->http, search->query->head);
+}
+
 // One without a head, whose request would be answered alike.
 static struct cache_object *find_pending(const struct search *search, const struct entry *entry) {
     for (struct cache_object *object = entry->arriving; object; object = object->sibling)
         if (object_phase(object) == PHASE_PENDING && !object->fill->alone &&
-                may_share(search, entry, &object->fill->request->http))
+                asks_alike(search, object->fill) && may_share(search, entry, &object->fill->request->http))
             return object;
     return NULL;
 }
@@ -131,10 +140,12 @@ static enum marker marker_of(const struct search *search, struct entry *entry) {
 
 // Whether a fill of this request, or what it confirms, would ask with conditions of the store's own.
 static bool has_base(const struct search *search, const struct entry *entry) {
-    if (search->selected && policy_has_validator(&search->selected->head->http))
+    if (search->resumed || (search->selected && policy_has_validator(&search->selected->head->http)))
         return true;
+    if (search->request.has_range)
+        return false;
     for (const struct cache_object *object = entry ? entry->stored : NULL; object; object = object->sibling)
-        if (http_field_find(&object->head->http, FIELD_ETAG, 0))
+        if (http_field_find(&object->head->http, FIELD_ETAG, 0) && !object->body->is_partial)
             return true;
     return false;
 }
@@ -143,18 +154,21 @@ static bool has_base(const struct search *search, const struct entry *entry) {
 static enum lookup decide_fetch(struct search *search, struct entry *entry) {
     const struct cache_request *request = &search->request;
     struct cache_object *selected = search->selected, *pending;
-    const char *why = selected ? search->reason : entry && entry->stored ? "variant" : "absent";
+    const char *why = selected                 ? search->reason
+                      : search->part           ? "incomplete"
+                      : entry && entry->stored ? "variant"
+                                               : "absent";
     if (request->control.only_if_cached)
         return unavailable(search, "only-if-cached");
     if (!request->is_get)
         return say(search, LOOKUP_PASS, "head");
-    if (request->has_range)
-        return say(search, LOOKUP_PASS, "range");
     enum marker marker = marker_of(search, entry);
     if (marker == MARKER_PASS)
         return say(search, LOOKUP_PASS, "marked");
     if (entry && marker == MARKER_NONE && !search->query->is_again && (pending = find_pending(search, entry)))
         return join(search, pending, ROLE_JOINED, "awaited");
+    bool can_resume = search->part && !request->has_range && partial_prefix(search->part) > 0;
+    search->resumed = can_resume ? search->part : NULL;
     search->is_alone = request->has_authorization || (request->has_condition && !has_base(search, entry));
     bool is_confirmable = selected && policy_has_validator(&selected->head->http);
     return say(search, is_confirmable ? LOOKUP_STALE : LOOKUP_MISS, why);
@@ -171,22 +185,28 @@ static enum lookup decide_offline(struct search *search, struct entry *entry) {
     return unavailable(search, "offline");
 }
 
-// Used while it is refreshed, once however many ask: by this request, unless another does so.
+// Used while it is refreshed, once however many ask: by this request, unless another does so, or this one
+// wants the origin left alone.
 static enum lookup decide_refresh(struct search *search, struct entry *entry) {
-    search->is_refresh = marker_of(search, entry) != MARKER_PASS && !find_pending(search, entry);
+    search->is_refresh = !search->request.control.only_if_cached && marker_of(search, entry) != MARKER_PASS &&
+                         !find_pending(search, entry);
     return hit(search, search->selected);
 }
 
 static enum lookup decide(struct search *search, struct entry *entry) {
     struct cache_object *selected = entry ? find_stored(search, entry) : NULL, *arriving;
+    bool is_part = selected && !partial_serves(selected, search->query);
+    search->part = is_part ? selected : NULL;
+    selected = is_part ? NULL : selected;
     search->selected = selected;
+    search->resumed = NULL;
     search->is_refresh = false;
     bool is_there = selected && is_readable(search, selected);
     enum use use = selected ? use_of(search, selected) : USE_NOT;
     if (is_there && is_usable(use))
         return hit(search, selected);
     const char *why_not = search->reason;
-    if (entry && !search->request.has_range && (arriving = find_arriving(search, entry)))
+    if (entry && (arriving = find_arriving(search, entry)))
         return join(search, arriving, ROLE_HIT, "arriving");
     search->reason = why_not;
     if (search->query->is_offline)
@@ -202,10 +222,15 @@ struct spare {
     struct entry *entry;
 };
 
-static void put_into_index(struct search *search, struct entry *entry, struct spare *spare) {
+static void put_into_index(
+        struct search *search, enum lookup lookup, struct entry *entry, struct spare *spare) {
     struct cache_fill *fill = spare->fill;
     struct cache_object *object = fill->object;
-    fill_take_bases(fill, entry, search->selected);
+    fill->asks_range = lookup == LOOKUP_MISS && search->request.has_range;
+    if (search->resumed)
+        fill->resumed = object_get(search->resumed);
+    else
+        fill_take_bases(fill, entry, search->selected);
     if (!entry) {
         entry = spare->entry;
         spare->entry = NULL;
@@ -241,7 +266,7 @@ static bool try_lookup(
     if (is_filled && !spare->fill)
         return false;
     if (is_filled) {
-        put_into_index(search, entry, spare);
+        put_into_index(search, *lookup, entry, spare);
         *fill = spare->fill;
         spare->fill = NULL;
     }
@@ -314,6 +339,8 @@ static void finish_lookup(struct search *search, enum lookup lookup, struct cach
         finish_pass(search, fill);
     else if (*fill && (*fill)->base_count)
         fill_write_validators(*fill);
+    else if (*fill && (*fill)->resumed)
+        fill_write_range(*fill);
     if (lookup == LOOKUP_STALE || lookup == LOOKUP_MISS)
         object_attach((*fill)->object, search->reader, ROLE_OWN);
     if (lookup != LOOKUP_PASS && *fill)
@@ -368,4 +395,43 @@ enum lookup cache_lookup(struct cache *cache, const struct cache_query *query, s
 void cache_stream(struct cache *cache, struct cache_reader *reader, struct cache_fill **fill) {
     cache_reader_detach(reader);
     begin_stream(cache, reader, fill, "alone");
+}
+
+// ---- without effects ----
+
+static void preview_decision(struct search *search, struct lookup_preview *preview) {
+    pthread_mutex_lock(&search->shard->lock);
+    struct entry *entry = index_find(search->shard, &search->name);
+    preview->lookup = decide(search, entry);
+    if (needs_fill(search, preview->lookup))
+        fill_take_bases(preview->fill, entry, search->selected);
+    pthread_mutex_unlock(&search->shard->lock);
+    preview->is_unavailable = search->is_unavailable;
+    preview->is_refreshed = preview->lookup == LOOKUP_HIT && search->is_refresh;
+    if (preview->fill->base_count)
+        fill_write_validators(preview->fill);
+}
+
+void lookup_preview(struct cache *cache, const struct cache_query *query, struct lookup_preview *preview) {
+    struct search search = {.cache = cache, .query = query, .reason = "absent"};
+    *preview = (struct lookup_preview){.lookup = LOOKUP_PASS};
+    bool is_on = atomic_load_explicit(&cache->budget.limit, memory_order_relaxed) > 0;
+    if (policy_read_request(query->head, query->store_allowed && is_on, &search.request, &search.reason)) {
+        search.reason = "absent";
+        search.name = store_name(cache, query);
+        search.shard = index_shard(&cache->index, search.name.key);
+        preview->fill = new_fill(&search, query->head, NULL);
+        preview_decision(&search, preview);
+    } else if (query->is_offline) {
+        search.reason = "offline";
+        preview->is_unavailable = true;
+    }
+    preview->reason = search.reason;
+}
+
+void lookup_preview_end(struct lookup_preview *preview) {
+    if (!preview->fill)
+        return;
+    preview->fill->object->fill = NULL;
+    fill_free(preview->fill);
 }

@@ -7,8 +7,11 @@
 
 struct cache_object *object_new(struct cache *cache, bool is_stream) {
     struct cache_object *object = memory_new(sizeof *object);
-    *object = (struct cache_object){
-            .cache = cache, .references = 1, .streaming = is_stream, .refused = is_stream};
+    *object = (struct cache_object){.cache = cache,
+            .references = 1,
+            .size = SIZE_UNKNOWN,
+            .streaming = is_stream,
+            .refused = is_stream};
     object->body = object;
     pthread_mutex_init(&object->lock, NULL);
     object_charge(object, memory_cost(sizeof *object), is_stream);
@@ -57,6 +60,7 @@ static void object_free(struct cache_object *object) {
         block_free(cache, object->first);
         object->first = next;
     }
+    spans_free(object->spans);
     if (object->body != object)
         object_put(object->body);
     if (object->successor)
@@ -103,6 +107,8 @@ void object_attach(struct cache_object *object, struct cache_reader *reader, enu
     pthread_mutex_lock(&object->lock);
     if (object_phase(object) != PHASE_WHOLE)
         link_reader(object, reader);
+    if (object_phase(object) != PHASE_PENDING)
+        reader->offset = object_first(object);
     pthread_mutex_unlock(&object->lock);
 }
 
@@ -121,6 +127,13 @@ void object_wake_reached(struct cache_object *object) {
     for (struct cache_reader *reader = object->readers; reader; reader = reader->next)
         if (reader->waiting && reader->offset < object->length)
             wake(reader);
+}
+
+struct spans *object_take_spans(struct cache_object *object) {
+    struct spans *spans = object->fill || object->readers ? NULL : object->spans;
+    if (spans)
+        object->spans = NULL;
+    return spans;
 }
 
 static bool is_interested(const struct cache_object *object, const struct cache_reader *reader) {

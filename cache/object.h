@@ -5,6 +5,7 @@
 #include "cache/cache.h"
 #include "cache/eviction.h"
 #include "cache/index.h"
+#include "cache/spans.h"
 #include "cache/stored_head.h"
 
 #include <pthread.h>
@@ -22,6 +23,8 @@ enum phase {
     PHASE_BROKEN,    // abandoned
     PHASE_PASSED_ON, // `successor` is what its readers read: confirmed by a 304, or standing in
 };
+
+#define SIZE_UNKNOWN UINT64_MAX
 
 enum place { PLACE_NONE, PLACE_ARRIVING, PLACE_STORED };
 
@@ -52,8 +55,15 @@ struct cache_object {
     const char *reason;        // why its readers have it; set before its phase
     struct stored_head *head;  // set before PHASE_ARRIVING
     struct cache_object *body; // who holds its content: itself, or another one that it keeps
-    uint64_t charged;          // for this struct, its head and its fill; in the budget
-    uint64_t charged_stream;   // the same for a stream
+    // What it holds of a representation; offsets are always of the whole. Set before PHASE_ARRIVING.
+    uint64_t start;      // of its own blocks; not 0: a 206, or the rest of what `spans` begins
+    uint64_t end;        // of a 206: behind its last byte
+    uint64_t size;       // of the representation; SIZE_UNKNOWN: not known in advance
+    struct spans *spans; // bytes that others hold: all there are of a response stored in parts; else those
+                         // before `start` (then `lock` holds for it). NULL: none
+    bool is_partial;     // stored with holes
+    uint64_t charged;    // for this struct, its head and its fill; in the budget
+    uint64_t charged_stream; // the same for a stream
 
     // by its shard's lock
     struct cache_key key;
@@ -65,7 +75,7 @@ struct cache_object {
     // by `lock`, until PHASE_WHOLE
     pthread_mutex_t lock;
     struct block *first, *last;
-    uint64_t length; // of the content published
+    uint64_t length; // where the content published ends
     uint64_t floor;  // a stream's slowest reader
     bool streaming;  // is not to be stored: what all have read is freed
     bool refused;    // so from its head on: joiners are told to go
@@ -89,7 +99,12 @@ static inline enum phase object_phase(struct cache_object *object) {
 // Counts `bytes` more for this object, given back when it is freed. Producer only.
 void object_charge(struct cache_object *object, uint64_t bytes, bool is_stream);
 
-// Attaches a detached reader at offset 0. The caller sees to it that the object is alive and holds its
+// The offset of the first byte that its readers are given.
+static inline uint64_t object_first(const struct cache_object *object) {
+    return object->spans ? 0 : object->start;
+}
+
+// Attaches a detached reader at the first byte. The caller sees to it that the object is alive and holds its
 // beginning.
 void object_attach(struct cache_object *object, struct cache_reader *reader, enum reader_role role);
 
@@ -97,6 +112,9 @@ void object_attach(struct cache_object *object, struct cache_reader *reader, enu
 void object_wake_readers(struct cache_object *object); // all that wait
 void object_wake_reached(struct cache_object *object); // those whose offset the content has reached
 void object_unlink_reader(struct cache_object *object, struct cache_reader *reader);
+// The spans of an object that arrived, once nobody is left who reads it there: for spans_free(), without the
+// lock. So no object keeps for long what others hold.
+struct spans *object_take_spans(struct cache_object *object);
 unsigned object_count_readers(const struct cache_object *object); // who want what comes
 // After a reader of a stream went on or away: frees what all have passed, and wakes the producer when there
 // is enough room again.

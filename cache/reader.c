@@ -1,5 +1,6 @@
 // The consuming side of the façade.
 #include "admin/check.h"
+#include "cache/partial.h"
 #include "cache/store.h"
 #include "cache/vary.h"
 
@@ -50,6 +51,8 @@ static enum reader_role decide(struct cache_object *object, enum reader_role rol
         return ROLE_GONE; // nothing was delivered yet, so it can still go on its own
     if (role == ROLE_HIT && !news->stands_in)
         return ROLE_READING;
+    if (!partial_serves(object, query))
+        return ROLE_GONE;
     return !news->is_refused && is_for(object->head, query, news) ? ROLE_READING : ROLE_GONE;
 }
 
@@ -70,7 +73,9 @@ static void set_role(struct cache_reader *reader, enum reader_role role) {
 
 static int64_t content_length(struct cache_object *object) {
     bool is_whole = object_phase(object) == PHASE_WHOLE;
-    return is_whole && object->head->has_body ? (int64_t)object->body->length : object->head->content_length;
+    if (!is_whole || !object->head->has_body)
+        return object->head->content_length;
+    return (int64_t)(object->body->length - object_first(object->body));
 }
 
 static enum cache_source source_of(const struct cache_reader *reader, int64_t age_s, int64_t lifetime_s) {
@@ -144,16 +149,31 @@ static struct block *settle(struct block *block, uint64_t offset) {
     return block && offset <= block->start + block->used ? block : NULL;
 }
 
+struct run { // blocks that follow one another, of which the bytes before `end` count
+    struct block *first;
+    uint64_t end;
+};
+
+// The run that holds the byte at `offset`.
+static struct run run_at(const struct cache_object *body, uint64_t offset) {
+    const struct span *span = body->spans ? spans_find(body->spans, offset) : NULL;
+    if (span)
+        return (struct run){span->source->first, span->last + 1};
+    return (struct run){offset < body->start ? NULL : body->first, UINT64_MAX};
+}
+
 static int collect(
         struct cache_reader *reader, const struct cache_object *body, struct iovec *pieces, int count) {
-    struct block *block = settle(reader->position ? reader->position : body->first, reader->offset);
+    struct run run = run_at(body, reader->offset);
+    struct block *block = settle(reader->position ? reader->position : run.first, reader->offset);
     reader->position = block;
     int used = 0;
-    for (uint64_t at = reader->offset; block && used < count; block = block->next) {
-        uint64_t skip = at - block->start;
+    for (uint64_t at = reader->offset; block && at < run.end && used < count; block = block->next) {
+        uint64_t skip = at - block->start, length = block->used - skip;
         if (skip >= block->used)
             break;
-        pieces[used++] = (struct iovec){block->data + skip, block->used - skip};
+        length = length < run.end - at ? length : run.end - at;
+        pieces[used++] = (struct iovec){block->data + skip, (size_t)length};
         at = block->start + block->used;
     }
     return used;
@@ -198,8 +218,11 @@ enum read cache_reader_peek(struct cache_reader *reader, struct iovec *pieces, i
 
 static void move(struct cache_reader *reader, const struct cache_object *body, uint64_t bytes) {
     CHECK(bytes <= body->length - reader->offset);
+    struct run run = run_at(body, reader->offset);
     reader->offset += bytes;
-    reader->position = settle(reader->position ? reader->position : body->first, reader->offset);
+    bool is_same_run = reader->offset < run.end;
+    reader->position =
+            is_same_run ? settle(reader->position ? reader->position : run.first, reader->offset) : NULL;
 }
 
 void cache_reader_advance(struct cache_reader *reader, uint64_t bytes) {
@@ -220,7 +243,8 @@ void cache_reader_advance(struct cache_reader *reader, uint64_t bytes) {
 // While it arrives: forwards, to where the bytes may still be waited for; backwards only where nothing is
 // freed behind a reader.
 static bool seek_arriving(struct cache_reader *reader, struct cache_object *object, uint64_t offset) {
-    if (object_phase(object) == PHASE_PENDING || (object->streaming && offset < reader->offset))
+    if (object_phase(object) == PHASE_PENDING || offset < object_first(object) ||
+            (object->streaming && offset < reader->offset))
         return false;
     bool was_slowest = reader->offset <= object->floor;
     reader->offset = offset;
@@ -237,7 +261,7 @@ bool cache_reader_seek(struct cache_reader *reader, uint64_t offset) {
         if (offset > object->body->length)
             return false;
         reader->offset = offset;
-        reader->position = settle(object->body->first, offset);
+        reader->position = NULL;
         return true;
     }
     pthread_mutex_lock(&object->lock);
@@ -250,12 +274,15 @@ void cache_reader_detach(struct cache_reader *reader) {
     struct cache_object *object = reader->object;
     if (!object)
         return;
+    struct spans *spans = NULL;
     if (reader->linked) {
         pthread_mutex_lock(&object->lock);
         object_unlink_reader(object, reader);
         object_reader_passed(object);
+        spans = object_take_spans(object);
         pthread_mutex_unlock(&object->lock);
     }
+    spans_free(spans);
     *reader = (struct cache_reader){.wake = reader->wake};
     object_put(object);
 }

@@ -31,12 +31,15 @@ struct cache_fill {
     struct cache_control asked;      // the request's
     const struct refresh_rule *rule; // of the lookup
     struct entry *spare;             // for a response that enters the index with its head (POST), else NULL
+    struct cache_object *resumed;    // stored in part: its beginning, when the rest was asked for
+    bool asks_range;                 // goes out with the request's own Range
     bool alone;                      // not to be joined before its head is there
     // the producer's own
     const char *pass_reason; // of a stream
     char *validators;
     size_t validators_length;
-    int64_t content_length; // announced
+    int64_t content_length; // announced: where the content ends; -1: not known in advance
+    bool is_counted;        // by the message's own Content-Length
     uint64_t reserved;      // counted in the budget for content to come
     uint64_t content_cost;  // of the blocks so far
     size_t told;            // what is left of the room last told
@@ -54,6 +57,7 @@ void fill_take_bases(struct cache_fill *fill, struct entry *entry, struct cache_
 void fill_drop_bases(struct cache_fill *fill);
 void fill_free(struct cache_fill *fill); // of one that nobody has seen yet, or that has ended
 void fill_write_validators(struct cache_fill *fill);
+void fill_write_range(struct cache_fill *fill);
 // Out of the index, with what it was to replace if `drop_selected`: not to be joined any more, nor found.
 // `marker` keeps the next crowd from queueing.
 void fill_leave_index(struct cache_fill *fill, enum marker marker, bool drop_selected);
@@ -82,3 +86,15 @@ void store_unlink(struct cache *cache, struct cache_object *object, struct cache
 void store_put_dropped(struct cache_object *dropped);
 // Releases an entry that may be empty, and what it cost. Lock held.
 void store_release(struct cache *cache, struct shard *shard, struct entry *entry);
+
+// What a lookup would do, without doing it. `fill` is NULL or was never in the index, and has the fields that
+// would be sent; lookup_preview_end() frees it.
+struct lookup_preview {
+    enum lookup lookup;
+    const char *reason;
+    bool is_unavailable;
+    bool is_refreshed;
+    struct cache_fill *fill;
+};
+void lookup_preview(struct cache *cache, const struct cache_query *query, struct lookup_preview *preview);
+void lookup_preview_end(struct lookup_preview *preview);

@@ -18,6 +18,8 @@ enum update_match update_match(const struct http_head *stored, const struct http
     const struct http_field *new_tag = validator(not_modified, FIELD_ETAG);
     if (old_tag && new_tag)
         return match_tags(old_tag->value, new_tag->value);
+    if (new_tag && etag_equal_strong(new_tag->value, new_tag->value))
+        return UPDATE_NONE; // one with a strong validator is about those that have it
     const struct http_field *old_date = validator(stored, FIELD_LAST_MODIFIED);
     const struct http_field *new_date = validator(not_modified, FIELD_LAST_MODIFIED);
     if (old_date && new_date)

@@ -30,16 +30,38 @@ bool etag_equal_strong(struct view a, struct view b) {
 
 typedef bool etag_compare(struct view a, struct view b);
 
-// Whether a list of entity tags has one like `etag`. What follows a malformed member is not read.
+// Obsolete spellings too: "w/", and no quotes [RFC 2616 §19.3 left them to tolerance]. Who sends such a tag
+// has had it from this origin: with the same octets between the quotes it is the same tag, compared weakly.
+static struct view lenient_tag(struct view etag) {
+    if (view_starts_fold(etag, VIEW("W/")))
+        etag = view_skip(etag, 2);
+    bool is_quoted = etag.length >= 2 && etag.data[0] == '"' && etag.data[etag.length - 1] == '"';
+    return is_quoted ? (struct view){etag.data + 1, etag.length - 2} : etag;
+}
+
+static bool equal_lenient(struct view a, struct view b) {
+    if (is_etag(a) && is_etag(b))
+        return etag_equal_weak(a, b);
+    if (view_equal(a, b))
+        return true;
+    struct view tag = lenient_tag(a);
+    return tag.length > 0 && view_find(tag, '"') == tag.length && view_equal(tag, lenient_tag(b));
+}
+
+// A comma within a well-formed tag divides nothing; one elsewhere does.
+static struct view next_member(struct view *rest) {
+    size_t length = etag_length(*rest);
+    length += view_find(view_skip(*rest, length), ',');
+    struct view member = view_trim(view_take(*rest, length));
+    *rest = view_trim(view_skip(*rest, length + 1));
+    return member;
+}
+
 static bool line_has_etag(struct view rest, struct view etag, etag_compare *compare) {
     while (rest.length > 0) {
-        size_t length = etag_length(rest);
-        if (compare(view_take(rest, length), etag))
+        struct view member = next_member(&rest);
+        if (member.length > 0 && compare(member, etag))
             return true;
-        rest = view_trim(view_skip(rest, length));
-        if (rest.length > 0 && rest.data[0] != ',')
-            return false;
-        rest = view_trim(view_skip(rest, 1));
     }
     return false;
 }
@@ -90,7 +112,7 @@ enum condition condition_evaluate(
     if (is_precondition_failed(request, response, now_s))
         return CONDITION_FAILED;
     bool is_match = http_field_find(request, FIELD_IF_NONE_MATCH, 0)
-                            ? matches(request, FIELD_IF_NONE_MATCH, response, etag_equal_weak)
+                            ? matches(request, FIELD_IF_NONE_MATCH, response, equal_lenient)
                             : !is_modified_since(request, response, now_s);
     return is_match ? CONDITION_NOT_MODIFIED : CONDITION_NONE;
 }

@@ -11,7 +11,7 @@ enum condition {
 
 // Evaluates If-Match, If-None-Match, If-Modified-Since and If-Unmodified-Since of a GET or HEAD request
 // against the stored response's validators, in the order of [RFC 9110 §13.2.2]. `now_s` is for date parsing
-// alone.
+// alone. If-None-Match also knows a tag that has lost its quotes, or says "w/"; If-Match does not.
 enum condition condition_evaluate(
         const struct http_head *request, const struct http_head *response, int64_t now_s);
 

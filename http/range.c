@@ -120,6 +120,10 @@ void range_sort(struct range_list *list) {
         }
 }
 
+bool range_is_accepted(const struct http_head *response) {
+    return http_field_has_token(response, FIELD_ACCEPT_RANGES, VIEW("bytes"));
+}
+
 // ---- Content-Range ----
 
 // "FIRST-LAST", within `size`.

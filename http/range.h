@@ -33,6 +33,9 @@ enum ranges range_of_request(const struct http_head *request, uint64_t size, str
 // In ascending order, for a representation that is read as it arrives.
 void range_sort(struct range_list *list);
 
+// Whether the origin says that it answers ranges (Accept-Ranges: bytes).
+bool range_is_accepted(const struct http_head *response);
+
 // A Content-Range in bytes [§14.4].
 struct content_range {
     bool is_unsatisfied; // "bytes */SIZE", which has neither first nor last

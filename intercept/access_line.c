@@ -250,7 +250,8 @@ static const char *squid_fetched(const struct access_entry *entry) {
 static const char *squid_stale(const struct access_entry *entry) {
     if (is_word(entry->reason, "offline"))
         return "TCP_OFFLINE_HIT";
-    bool has_failed = is_word(entry->reason, "stale-if-error") || is_word(entry->reason, "disconnected");
+    bool has_failed = is_word(entry->reason, "stale-if-error") || is_word(entry->reason, "disconnected") ||
+                      is_word(entry->reason, "refresh-max-stale");
     return has_failed ? "TCP_REFRESH_FAIL_OLD" : "TCP_MEM_HIT";
 }
 

@@ -1,7 +1,7 @@
-// The control socket: a local stream socket, 0600, on which `weir stats`, `purge`, `reload`, `drain` and
-// `stop` talk to the running daemon. One request line; the answer is text: `ok` or `error: why` on the first
-// line, then what is to be printed; the end of the stream ends it. Runs on the main thread's loop; at most 16
-// peers at once, one that is slow is cut off after 10 seconds.
+// The control socket: a local stream socket, 0600, on which `weir stats`, `purge`, `explain`, `reload`,
+// `drain` and `stop` talk to the running daemon. One request line; the answer is text: `ok` or `error: why`
+// on the first line, then what is to be printed; the end of the stream ends it. Runs on the main thread's
+// loop; at most 16 peers at once, one that is slow is cut off after 10 seconds.
 #pragma once
 
 #include "admin/view.h"
@@ -32,3 +32,7 @@ void control_close(struct control *control); // removes the socket file if it is
 // -errno with nothing written (-ENOENT, -ECONNREFUSED, -EACCES: no daemon to talk to; -ETIMEDOUT), or 1 when
 // the daemon answered `error: why`, which is then in `why`.
 int control_ask(const char *path, const char *request, int64_t timeout_ms, FILE *out, char *why, size_t size);
+
+// A command that asks the daemon of its configuration and prints what it answers. The exit status.
+struct command_call;
+int control_run(const struct command_call *call, const char *request);

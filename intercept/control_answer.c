@@ -2,6 +2,7 @@
 
 #include "admin/clock.h"
 #include "http/target.h"
+#include "intercept/explain.h"
 #include "intercept/supervisor.h"
 #include "intercept/worker.h"
 
@@ -11,7 +12,7 @@
 // ---- stats ----
 
 // Everything that is told of the daemon beside the counters: name, value, meaning.
-#define GENERAL_COUNT 15
+#define GENERAL_COUNT 16
 struct general {
     const char *name;
     uint64_t value;
@@ -38,6 +39,8 @@ static void fill_general(const struct supervisor *supervisor, struct general all
             {"sessions_limit", settings->client_connections, "client connections at most"},
             {"upstreams", atomic_load(&daemon->upstreams), "connections to origins open now"},
             {"upstreams_limit", settings->upstream_connections, "connections to origins at most"},
+            {"offline", uplink_watch_is_offline(daemon->uplink, settings->config),
+                    "1: what is stored is served, and nothing is asked"},
             {"log_lines_lost", access_log_lost(settings->access_log),
                     "by the access logs, since the last reload"},
             {"acl_rules", acl_count(settings->acl), "rules in force"},
@@ -161,6 +164,8 @@ void control_answer(void *context, struct view request, struct control_reply *re
         purge_url(cache, view_skip(request, 10), reply->out);
     } else if (view_starts(request, VIEW("purge host "))) {
         purge_host(cache, view_skip(request, 11), reply->out);
+    } else if (view_starts(request, VIEW("explain\t"))) {
+        explain_answer(supervisor, request, reply->out);
     } else if (view_equal(request, VIEW("purge all"))) {
         answer_dropped(cache_purge_all(cache), reply->out);
     } else if (view_equal(request, VIEW("reload"))) {

@@ -179,6 +179,10 @@ static int run_request(const struct command_call *call, const char *request, int
     return status;
 }
 
+int control_run(const struct command_call *call, const char *request) {
+    return run_request(call, request, ANSWER_MS, false);
+}
+
 static int run_plain(const struct command_call *call, const char *request, int64_t timeout_ms, bool stop) {
     if (call->argc > 0)
         return command_usage_error(call, "\"%s\" is one word too many", call->argv[0]);

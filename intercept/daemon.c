@@ -123,8 +123,9 @@ static bool build_daemon(struct start *start) {
     struct cache_limits limits;
     settings_cache_limits(start->settings, &limits);
     start->daemon.cache = cache_new(&limits);
+    start->daemon.uplink = uplink_watch_new();
     start->daemon.workers = calloc(start->daemon.worker_count, sizeof(struct worker *));
-    if (!start->daemon.cache || !start->daemon.workers) {
+    if (!start->daemon.cache || !start->daemon.uplink || !start->daemon.workers) {
         log_error("out of memory");
         return false;
     }
@@ -232,6 +233,7 @@ static void take_down(struct start *start) {
     control_close(start->control);
     if (start->supervised)
         supervisor_fini(&start->supervisor);
+    uplink_watch_free(daemon->uplink);
 }
 
 int run_command(const struct command_call *call) {

@@ -6,11 +6,13 @@
 #include "intercept/listen.h"
 #include "intercept/netlink.h"
 #include "intercept/settings.h"
+#include "intercept/uplink_watch.h"
 
 // Shared by all workers; outlives them.
 struct daemon {
     struct cache *cache;
     struct own_addresses *own;
+    struct uplink_watch *uplink;
     struct listen_set listen;
     _Atomic unsigned sessions;  // client connections open, all workers
     _Atomic unsigned upstreams; // connections to origins, all workers

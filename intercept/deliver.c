@@ -143,21 +143,21 @@ static enum cache_source source_of(const struct request *request) {
     if (source != SOURCE_ORIGIN || request->lookup == LOOKUP_JOIN)
         return source;
     if (request->lookup == LOOKUP_HIT)
-        return SOURCE_STORED;
+        return request->stored.lifetime_s > request->stored.age_s ? SOURCE_STORED : SOURCE_STALE;
     bool is_confirmed = request->origin_status && request->fill_kind == FILL_NOT_MODIFIED;
     return is_confirmed ? SOURCE_CONFIRMED : SOURCE_ORIGIN;
 }
 
 static bool is_being_stored(const struct request *request) {
-    return (request->lookup == LOOKUP_MISS || request->lookup == LOOKUP_STALE) && request->origin_status &&
-           request->fill_kind == FILL_STORE;
+    bool is_asking = request->lookup != LOOKUP_HIT && request->lookup != LOOKUP_JOIN;
+    return is_asking && request->origin_status && request->fill_kind == FILL_STORE;
 }
 
 static enum result result_of(const struct request *request) {
     bool is_joined = request->lookup == LOOKUP_JOIN;
     switch (source_of(request)) {
-    case SOURCE_STALE:
-        return RESULT_STALE;
+    case SOURCE_STALE: // or only in want of a confirmation that was not to be had
+        return request->stored.lifetime_s > request->stored.age_s ? RESULT_HIT : RESULT_STALE;
     case SOURCE_CONFIRMED:
         return is_joined ? RESULT_JOINED : RESULT_REVALIDATED;
     case SOURCE_STORED:
@@ -209,6 +209,8 @@ static void choose_framing(struct session *session, enum answer answer, int64_t 
                           answer == ANSWER_UNSATISFIABLE;
     if (answer == ANSWER_FAILED || answer == ANSWER_UNSATISFIABLE)
         *length = 0;
+    if (answer == ANSWER_RANGE)
+        *length = (int64_t)parts_content_length(request->parts);
     if (answer == ANSWER_NOT_MODIFIED)
         *length = -1;
     if (request->no_content || *length >= 0)
@@ -287,7 +289,6 @@ static bool compose_head(struct session *session, enum answer answer) {
     choose_framing(session, answer, &length);
     if (answer == ANSWER_RANGE) {
         compose_range(&out, request->parts);
-        length = (int64_t)parts_content_length(request->parts);
     } else if (answer == ANSWER_UNSATISFIABLE) {
         compose_format(&out, "Content-Range: bytes */%" PRId64 "\r\n", request->stored.content_length);
     }
@@ -338,7 +339,7 @@ static enum run cut(struct session *session) {
     session->closing = true;
     // A client that knows the length, or reads chunks, sees that the end is missing. One that reads until
     // close sees it by RST alone.
-    session->reset = !request->chunked && request->stored.content_length < 0;
+    session->reset = !request->chunked && !request->parts && request->stored.content_length < 0;
     session_goto(session, STEP_finish);
     return RUN_NEXT;
 }

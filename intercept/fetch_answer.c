@@ -2,6 +2,7 @@
 #include "intercept/fetch_own.h"
 
 #include "admin/check.h"
+#include "http/range.h"
 #include "intercept/fetch_head.h"
 #include "intercept/request.h"
 #include "intercept/tunnel.h"
@@ -86,9 +87,10 @@ static void tell_store(struct fetch *fetch, const struct cache_response *respons
         cache_update_by_head(cache, &query, response);
 }
 
-// A 304 that confirms nothing: the same request, without the store's conditions.
-static enum run ask_again(struct fetch *fetch) {
+// What confirms or completes nothing: the same request, without the store's conditions.
+static enum run ask_again(struct fetch *fetch, bool has_body) {
     fetch->again = true;
+    fetch->keeps_alive &= !has_body; // nobody is going to read it
     fetch->answered = false;
     fetch_head_cut(&fetch->head);
     fetch_connect_end(fetch);
@@ -103,6 +105,12 @@ static enum run drop_answer(struct fetch *fetch) {
     return RUN_END;
 }
 
+// A client that asked for one range would take whatever comes for it.
+static bool is_wrong_range(const struct fetch *fetch, const struct http_head *head, int64_t length) {
+    return head->status == 206 && fetch->session && fetch->head.fields_length == 0 &&
+           range_judge(&fetch->session->request->head, head, length) == RANGE_ANSWER_BAD;
+}
+
 static enum run take_final(struct fetch *fetch, const struct http_head *head) {
     struct framing framing;
     struct http_error error = {502, "The server's answer has a Content-Length that is no length."};
@@ -114,6 +122,9 @@ static enum run take_final(struct fetch *fetch, const struct http_head *head) {
         return fetch_fail(fetch, 502, "unasked-304", "The server answered a condition that was not asked.");
     if (framing.kind == FRAMING_CHUNKED || framing.kind == FRAMING_CLOSE || head->status == 204)
         length = -1;
+    if (is_wrong_range(fetch, head, length))
+        return fetch_fail(
+                fetch, 502, "bad-range", "The server answered with another range than it was asked for.");
     body_decoder_init(&fetch->body, &framing);
     fetch->content_length = length;
     fetch->keeps_alive = http_keeps_alive(head) && framing.kind != FRAMING_CLOSE;
@@ -132,7 +143,7 @@ static enum run take_final(struct fetch *fetch, const struct http_head *head) {
     tell_kind(fetch, head->status, kind, reason);
     buffer_take(&fetch->upstream->in, head->head_length);
     if (kind == FILL_AGAIN)
-        return ask_again(fetch);
+        return ask_again(fetch, response.has_body && length != 0);
     if (kind == FILL_STALE && response.has_body && length != 0)
         return drop_answer(fetch);
     fetch->step = FETCH_BODY;
@@ -203,9 +214,9 @@ enum run fetch_answer_run(struct fetch *fetch) {
     bool may_have_come = !begins || fetch->upload_broken; // else the watcher tells
     while (may_have_come) {
         enum run run = parse_head(fetch);
-        if (run == RUN_NEXT && fetch->step == FETCH_HEAD)
+        if (run == RUN_NEXT && fetch->step == FETCH_HEAD && fetch->head_sent > 0)
             continue; // an interim response
-        if (run != RUN_WAIT)
+        if (run != RUN_WAIT || fetch->step != FETCH_HEAD)
             return run;
         ssize_t got = receive(fetch, READ_BYTES, (size_t)fetch->settings->config->head_bytes + READ_BYTES);
         if (got == -EAGAIN)

@@ -13,7 +13,13 @@ static bool is_for_want_of_ours(int error) { // another address would not help
     return error == -EUSERS || error == -EMFILE || error == -ENFILE || error == -ENOMEM;
 }
 
+static void tell_uplink(const struct fetch *fetch, int result) {
+    uplink_watch_told(
+            fetch->worker->daemon->uplink, &fetch->key.destination, result, loop_now_ms(fetch->worker->loop));
+}
+
 static enum run connect_failed(struct fetch *fetch, int error) {
+    tell_uplink(fetch, error);
     if (fetch->upstream)
         upstream_close(fetch->upstream);
     fetch->upstream = NULL;
@@ -127,6 +133,7 @@ enum run fetch_connect_run(struct fetch *fetch) {
         return RUN_WAIT;
     if (result < 0)
         return connect_failed(fetch, result);
+    tell_uplink(fetch, 0);
     fetch->upstream->connected = true;
     begin_head(fetch);
     return RUN_NEXT;

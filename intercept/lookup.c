@@ -18,8 +18,14 @@ static enum run ask_origin(struct session *session, struct cache_fill *fill) {
 }
 
 static enum run answer_unavailable(struct session *session, const char *reason) {
+    struct uplink_watch *uplink = session->worker->daemon->uplink;
+    bool is_offline = uplink_watch_is_offline(uplink, session->settings->config);
+    if (is_offline)
+        uplink_watch_want(uplink, &session->destination);
     return reply_page(session, 504, RESULT_ERROR, reason,
-            "Only a stored answer may be given to this request now, and there is none.", VIEW(""));
+            is_offline ? "The gateway is offline, and nothing that is stored answers this request."
+                       : "Only a stored answer was asked for (only-if-cached), and there is none.",
+            VIEW(""));
 }
 
 static bool may_go_out(struct session *session) {

@@ -160,10 +160,23 @@ void request_acl(const struct session *session, struct acl_request *acl) {
     };
 }
 
+static bool asks_for_upgrade(const struct http_head *head) {
+    return http_field_has_token(head, FIELD_CONNECTION, VIEW("upgrade")) &&
+           http_field_find(head, FIELD_UPGRADE, 0) && head->minor_version == 1 &&
+           !http_field_has_token(head, FIELD_UPGRADE, VIEW("h2c")); // HTTP/2 would leave our sight
+}
+
 // The store knows nothing of request bodies; but the answer to a POST may be one to GET.
-static bool has_unfit_body(const struct request *request) {
-    return request->framing.kind != FRAMING_NONE && request->head.method_id != METHOD_POST &&
-           request->head.method_id != METHOD_PATCH;
+static bool has_unfit_body(const struct http_head *head, const struct framing *framing) {
+    return framing->kind != FRAMING_NONE && head->method_id != METHOD_POST && head->method_id != METHOD_PATCH;
+}
+
+static bool is_without_body(const struct framing *framing) {
+    return framing->kind == FRAMING_NONE || (framing->kind == FRAMING_LENGTH && framing->length == 0);
+}
+
+bool request_fits_store(const struct http_head *head, const struct framing *framing) {
+    return !has_unfit_body(head, framing) && !(is_without_body(framing) && asks_for_upgrade(head));
 }
 
 // Without a Host the URL is that of the destination [RFC 9110 §7.1].
@@ -214,9 +227,9 @@ void request_query(struct session *session, struct cache_query *query) {
             .path = request->target.path,
             .now = worker_now(session->worker),
             .rules = request_rules(session),
-            .store_allowed = !has_unfit_body(request) && !request->wants_upgrade &&
+            .store_allowed = request_fits_store(&request->head, &request->framing) &&
                              !acl_no_cache(session->settings->acl, &acl),
-            .is_offline = session->settings->config->offline == OFFLINE_ON,
+            .is_offline = uplink_watch_is_offline(session->worker->daemon->uplink, session->settings->config),
             .is_again = request->vain_lookups > 0,
     };
 }
@@ -310,12 +323,6 @@ bool request_upload(struct session *session) {
 
 // ---- the head ----
 
-static bool asks_for_upgrade(const struct http_head *head) {
-    return http_field_has_token(head, FIELD_CONNECTION, VIEW("upgrade")) &&
-           http_field_find(head, FIELD_UPGRADE, 0) && head->minor_version == 1 &&
-           !http_field_has_token(head, FIELD_UPGRADE, VIEW("h2c")); // HTTP/2 would leave our sight
-}
-
 static enum run answer_bad(struct session *session, const struct http_error *error) {
     static const char *const words[] = {
             "bad-request", "bad-version", "not-implemented", "head-too-large", "target-too-long"};
@@ -368,8 +375,7 @@ static enum run take_head(struct session *session, const struct http_head *head)
     request->authority_length =
             authority_normalise(&request->target.authority, request->authority, sizeof request->authority);
     body_decoder_init(&request->body, &request->framing);
-    request->body_done = request->framing.kind == FRAMING_NONE ||
-                         (request->framing.kind == FRAMING_LENGTH && request->framing.length == 0);
+    request->body_done = is_without_body(&request->framing);
     request->expects_continue = !request->body_done && request->head.minor_version == 1 &&
                                 http_field_has_token(&request->head, FIELD_EXPECT, VIEW("100-continue"));
     // A switch in the middle of a body would leave both sides with another idea of where the new protocol

@@ -18,6 +18,8 @@ void request_interrupted(struct session *session);
 // What the request asks of the policy and of the store. Views live as long as the request.
 void request_acl(const struct session *session, struct acl_request *acl);
 void request_query(struct session *session, struct cache_query *query);
+// Whether the store may be asked at all, by what the request is: its content, and no wish for an upgrade.
+bool request_fits_store(const struct http_head *head, const struct framing *framing);
 
 // What the configuration says about storing this URL's responses. Looked up once a request; what it points to
 // lives as long as the session's settings.

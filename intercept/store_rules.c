@@ -14,8 +14,8 @@ struct refresh_pattern {
     struct pattern *pattern;
     struct refresh_rule rule;
     bool ignore_case;
-    const struct directive *directive; // while building
-    const char *expression;            // while building
+    const struct directive *directive;
+    const char *expression; // while building
 };
 
 struct store_rules {
@@ -23,6 +23,7 @@ struct store_rules {
     struct refresh_pattern *patterns;
     const struct refresh_rule *otherwise; // NULL, or:
     struct refresh_rule default_rule;
+    const struct directive *default_line;
     size_t response_count;
     struct response_rule *responses; // types are on the heap, one each
     enum store_cookies cookies;
@@ -101,7 +102,7 @@ static bool set_default(struct build *build, const struct directive *directive) 
                 first->line);
         return false;
     }
-    build->default_line = directive;
+    build->default_line = build->rules->default_line = directive;
     build->rules->otherwise = &build->rules->default_rule;
     return refresh_line_read_default(directive, &build->rules->default_rule, build->errors);
 }
@@ -322,6 +323,13 @@ bool store_rules_find(
             .no_cache = rules->no_cache,
     };
     return rules->pattern_count == 0 || find_url(rules, authority, path, &found->refresh);
+}
+
+const struct directive *store_rules_line(const struct store_rules *rules, const struct refresh_rule *rule) {
+    for (size_t i = 0; i < rules->pattern_count; i++)
+        if (rule == &rules->patterns[i].rule)
+            return rules->patterns[i].directive;
+    return rule ? rules->default_line : NULL;
 }
 
 size_t store_rules_count(const struct store_rules *rules) {

@@ -23,6 +23,9 @@ void store_rules_free(struct store_rules *rules); // NULL is allowed
 bool store_rules_find(
         const struct store_rules *rules, struct view authority, struct view path, struct cache_rules *found);
 
+// The line that a rule of store_rules_find() stands in; it is the configuration's. NULL for none.
+const struct directive *store_rules_line(const struct store_rules *rules, const struct refresh_rule *rule);
+
 size_t store_rules_count(const struct store_rules *rules); // refresh patterns and response rules
 size_t store_rules_bytes(const struct store_rules *rules);
 

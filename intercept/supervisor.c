@@ -222,6 +222,8 @@ static void on_tick(struct deadline *deadline) {
     struct supervisor *supervisor = CONTAINER_OF(deadline, struct supervisor, tick);
     int64_t now_ms = clock_monotonic_ms();
     free_retired(supervisor);
+    uplink_watch_tick(supervisor->daemon->uplink, supervisor->loop, supervisor->daemon->own,
+            supervisor->settings, now_ms);
     if (all_alive(supervisor->daemon, now_ms) && supervisor->watchdog_ms > 0)
         notify_alive();
     if (supervisor->stopping && (all_idle(supervisor->daemon) || now_ms > supervisor->until_ms + CUT_MS))
@@ -310,6 +312,7 @@ void supervisor_run(struct supervisor *supervisor) {
 void supervisor_fini(struct supervisor *supervisor) {
     watch_stop(&supervisor->signal_watch);
     deadline_set(&supervisor->tick, 0);
+    uplink_watch_stop(supervisor->daemon->uplink);
     free_retired(supervisor);
     CHECK(!supervisor->retired); // the workers are gone
     settings_put(supervisor->settings);

@@ -158,6 +158,21 @@ static bool may_pass(struct session *session, enum result *result) {
     return false;
 }
 
+static void tell_uplink(struct session *session, int result) {
+    uplink_watch_told(session->worker->daemon->uplink, &session->destination, result,
+            loop_now_ms(session->worker->loop));
+}
+
+// A client that said nothing yet may still ask for something that is stored.
+static enum run refuse_offline(struct session *session, bool probing) {
+    if (!probing)
+        return cannot_connect(
+                session, 504, "offline", "The gateway is set to ask nothing of any server (offline).");
+    session->probed = true;
+    session_goto(session, STEP_request);
+    return RUN_NEXT;
+}
+
 static enum run begin_connect(struct session *session) {
     enum result result;
     bool probing = !session->request && buffer_length(&session->in) == 0 && !session->read_over;
@@ -170,12 +185,16 @@ static enum run begin_connect(struct session *session) {
         session->reset = true;
         return end(session, result, result == RESULT_DENIED ? "denied" : "blocked");
     }
+    if (session->settings->config->offline == OFFLINE_ON)
+        return refuse_offline(session, probing);
     struct tunnel *tunnel = tunnel_new(session);
     struct upstream_key key;
     int error = -ENOMEM;
     upstream_key_of_session(session, &key);
     if (tunnel)
         tunnel->upstream = upstream_dial(session->worker, session->settings, &key, &error);
+    if (tunnel && !tunnel->upstream)
+        tell_uplink(session, error);
     if (error == -EUSERS)
         return cannot_connect(session, 503, "upstream-limit",
                 "The gateway has as many connections to servers as it may (upstream_connections).");
@@ -283,6 +302,7 @@ static enum run run_connect(struct session *session) {
     int result = late ? -ETIMEDOUT : dial_result(tunnel->upstream->fd);
     if (result == -EINPROGRESS || result == -EALREADY)
         return RUN_WAIT;
+    tell_uplink(session, result);
     if (result < 0 && tunnel->probing && late)
         return back_to_request(session); // its request will be told properly
     if (result == -ECONNREFUSED)

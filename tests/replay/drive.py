@@ -1,13 +1,8 @@
 """Runs a generated sequence through weir, playing its clients and its origin, and has each exchange judged."""
 import hashlib
-import random
-import re
-import time
-from dataclasses import dataclass
 
 import model
-from generate import sequence
-from judge import Contact, Finding, Seen, content, judge
+from judge import Contact, Seen, content, judge, judge_crowd
 from model import Cache, Moment, Request, Response
 from replay import Replay
 
@@ -109,6 +104,18 @@ class Origin:
         size = SIZES[int(hashlib.md5(f"{asked.target}{how['version'] // 2}".encode()).hexdigest(), 16) % len(SIZES)]
         return f"{asked.host}|{asked.target}|{how['status']}|{how['version']}|{self.variant(how, asked)}|{size}"
 
+    def negotiated(self, how, asked):
+        """What the best of its languages and codings is for the request."""
+        fields = []
+        for name, words in (("accept-language", ["cs", "en"]), ("accept-encoding", ["gzip", "br"])):
+            if name not in str(how["vary"]).lower() or not how["encoded"]:
+                continue
+            weights = dict(model.weighted(asked, name))
+            best = max(words, key=lambda word: weights.get(word, 0))
+            if weights.get(best) or name == "accept-language":
+                fields.append((model.PREFERENCES[name], best))
+        return fields
+
     def etag(self, how, asked):
         variant = self.variant(how, asked)
         opaque = f"{how['version']}{'-' + variant if variant else ''}"
@@ -136,6 +143,8 @@ class Origin:
             fields += [("Set-Cookie", f"id={self.count}"), ("Set-Cookie", "b=c; Path=/")]
         if "X-Private" in str(how["control"]):
             fields.append(("X-Private", "secret"))
+        if "X-Flavour" in str(how["control"]):
+            fields.append(("X-Flavour", f"of {self.count}"))
         if how["hop"]:
             fields += [("Connection", "X-Hop"), ("X-Hop", "1"), ("Keep-Alive", "timeout=9"), ("Proxy-Connection", "close"),
                 ("Proxy-Authenticate", "Basic realm=x"), ("TE", "x"), ("Proxy-Authentication-Info", "x")]
@@ -186,8 +195,7 @@ class Origin:
         if how["status"] != 204:
             fields.append(("X-Body", name))
             fields.append(("Content-Type", "text/plain"))
-            if how["encoded"] and "Accept-Encoding" in str(how["vary"]):
-                fields.append(("Content-Encoding", "gzip"))
+            fields += self.negotiated(how, asked)
         if how["location"] and (300 <= how["status"] < 400 or asked.method not in ("GET", "HEAD")):
             fields.append(("Location", how["location"]))
         whole = Response(how["status"], fields, body)
@@ -260,25 +268,42 @@ class Driver:
     def moment(self):
         return Moment(int(self.replay.wall), int(self.replay.now))
 
-    def fetch(self, fetch):
+    def ask(self, fetch, *more):
+        """Sends a client's request: (client, Seen)."""
         self.origin.now = self.origin.zero + int(self.replay.now - self.start)
         fields = [("Host", fetch["host"])] + [(name, self.origin.date(value) if isinstance(value, tuple) else value)
-            for name, value in fetch["fields"]]
+            for name, value in fetch["fields"]] + list(more)
         body = b"" if fetch["method"] in ("GET", "HEAD", "DELETE", "OPTIONS", "BREW") else b"hello"
         if body:
             fields.append(("Content-Length", str(len(body))))
         request = Request(fetch["method"], fetch["path"], fields, fetch["destination"], body)
-        seen = Seen(request, None, self.moment())
         client = self.replay.connect(f"{fetch['destination']}:80")
         client.send(f"{request.method} {request.target} HTTP/1.1\r\n".encode() +
             "".join(f"{name}: {value}\r\n" for name, value in fields).encode("latin-1") + b"\r\n" + body)
-        self.serve(fetch["origin"], seen)
-        seen.answer = parse_answer(client.received, request.method, client.closed)
+        return client, Seen(request, None, self.moment())
+
+    def end(self, client, seen):
+        seen.answer = parse_answer(client.received, seen.request.method, client.closed)
         client.close()
         self.replay.settle()
-        return judge(self.cache, seen), seen
 
-    def serve(self, how, seen):
+    def fetch(self, fetch):
+        client, seen = self.ask(fetch)
+        self.serve(fetch["origin"], seen.contacts)
+        self.end(client, seen)
+        return judge(self.cache, seen), [seen]
+
+    def crowd(self, fetch, others):
+        """Several clients at once, who differ in their fields alone; the origin answers when all have asked."""
+        clients = [self.ask(one, ("X-Client", str(number)))
+            for number, one in enumerate([fetch] + [dict(fetch, fields=fields) for fields in others])]
+        contacts = []
+        self.serve(fetch["origin"], contacts)
+        for client, seen in clients:
+            self.end(client, seen)
+        return judge_crowd(self.cache, [seen for _, seen in clients], contacts), [seen for _, seen in clients]
+
+    def serve(self, how, contacts):
         """Answers whatever arrives at the origin until all is quiet."""
         how = dict(how)
         if how["failure"] == "refuse":
@@ -290,7 +315,7 @@ class Driver:
                 self.open.append([connection, 0])
             quiet = True
             for place in self.open:
-                quiet = not self.answer_one(how, seen, place) and quiet
+                quiet = not self.answer_one(how, contacts, place) and quiet
             self.open = [place for place in self.open if not place[0].closed]
             if quiet:
                 break
@@ -298,11 +323,11 @@ class Driver:
             raise AssertionError("the origin is asked again and again")
         for destination, error in self.replay.dials[dials:]:
             if error:
-                seen.contacts.insert(0, Contact(None, None, self.moment()))
+                contacts.insert(0, Contact(None, None, self.moment()))
         if how["failure"] == "refuse" and not any(error for _, error in self.replay.dials[dials:]):
             self.replay.mend()
 
-    def answer_one(self, how, seen, place):
+    def answer_one(self, how, contacts, place):
         connection, used = place
         parsed = parse_request(connection.received[used:], connection.destination.rsplit(":", 1)[0])
         if not parsed:
@@ -310,14 +335,14 @@ class Driver:
         asked, length = parsed
         place[1] += length
         if how["failure"] == "none":
-            seen.contacts.append(Contact(asked, None, self.moment()))
+            contacts.append(Contact(asked, None, self.moment()))
             connection.close()
             return True
         response = self.origin.answer(how, asked)
         data, end = wire(how, asked, response)
         if how["failure"] == "head":
             response = None if not (asked.method == "HEAD" or response.status in (204, 304)) else response
-        seen.contacts.append(Contact(asked, response, self.moment()))
+        contacts.append(Contact(asked, response, self.moment()))
         connection.send(data)
         if end:
             self.replay.settle()
@@ -336,7 +361,7 @@ def run(steps, config=CONFIG, trace=None):
             elif kind == "wall":
                 replay.step_wall(value)
             else:
-                found, seen = driver.fetch(value)
+                found, seen = driver.fetch(value) if kind == "fetch" else driver.crowd(*value)
                 findings += [(number, finding) for finding in found]
                 if trace is not None:
                     trace.append((number, seen, found))
@@ -353,6 +378,16 @@ def shrink(steps, disagrees):
             if disagrees(shorter):
                 steps, changed = shorter, True
     for at, (kind, value) in enumerate(steps):
+        if kind == "crowd" and disagrees(steps[:at] + [("fetch", value[0])] + steps[at + 1:]):
+            kind, value = steps[at] = "fetch", value[0]
+        while kind == "crowd":
+            for less in [(value[0], value[1][:at_] + value[1][at_ + 1:]) for at_ in range(len(value[1]))]:
+                if len(less[1]) and disagrees(steps[:at] + [("crowd", less)] + steps[at + 1:]):
+                    value = less
+                    steps[at] = ("crowd", value)
+                    break
+            else:
+                break
         if kind != "fetch":
             continue
         for name in list(value["fields"]):
@@ -379,10 +414,16 @@ def tell(steps, config=CONFIG):
     run(steps, config, trace)
     seen_of = {number: (seen, found) for number, seen, found in trace}
     for number, (kind, value) in enumerate(steps):
-        if kind != "fetch":
+        if kind not in ("fetch", "crowd"):
             lines.append(f"{number}: {kind} {value}")
             continue
-        seen, found = seen_of[number]
+        lines += tell_step(number, *seen_of[number])
+    return "\n".join(lines)
+
+
+def tell_step(number, all_seen, found):
+    lines = []
+    for seen in all_seen:
         lines.append(f"{number}: {seen.request.method} {seen.request.target} of {seen.request.host} at "
             f"{seen.request.destination}, {seen.request.fields[1:]}")
         for contact in seen.contacts:
@@ -394,5 +435,4 @@ def tell(steps, config=CONFIG):
                 lines.append("     said nothing")
         answer = seen.answer
         lines.append(f"     got {answer and (answer.status, answer.fields, len(answer.body), answer.complete)}")
-        lines += [f"     {finding.kind.upper()} {finding.name}: {finding.text}" for finding in found]
-    return "\n".join(lines)
+    return lines + [f"     {finding.kind.upper()} {finding.name}: {finding.text}" for finding in found]

@@ -20,7 +20,21 @@ def is_over_on_arrival(stored, _):
     return stored.lifetime.wanted <= stored.age(stored.response_at) and not any(stored.validators()) and not any(windows)
 
 
+def is_trouble(stored, _):
+    return stored.response.status >= 500 or stored.response.status in (408, 421, 425, 429)
+
+
+def is_judged_by_the_origin(stored, _):
+    return stored.request.has("If-Match") or stored.request.has("If-Unmodified-Since")
+
+
 EXCEPTIONS = [
+    Exception_("trouble", ["not-", "reused-older", "asked-though-usable"], is_trouble,
+        "An answer that tells of the origin's trouble does not take the place of a stored good one, whatever lifetime it "
+        "carries: RFC 9111 §4.3.3 leaves it to the cache."),
+    Exception_("for the origin", ["not-", "reused-older", "asked-though-usable"], is_judged_by_the_origin,
+        "If-Match and If-Unmodified-Since are the origin's to judge [RFC 9111 §4.3.2]: such a request passes the store by, "
+        "and so does its answer."),
     Exception_("cookie", ["not-", "reused-older"], has_cookie_without_a_word,
         "A response that sets a cookie and says neither public nor s-maxage nor max-age is most likely made for one user; "
         "RFC 9111 §7.3 leaves it to the cache."),

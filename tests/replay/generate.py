@@ -4,6 +4,7 @@ of them can be dropped, and what is left still means the same.
     ("advance", seconds)
     ("wall", seconds)          somebody sets the wall clock
     ("fetch", fetch)           one request, and how the origin behaves should it be asked
+    ("crowd", (fetch, others)) several at once; `others`: the fields of those beside the first
 
 Values of fields may be ("date", base, offset): base "now" is the origin's clock, "zero" where all began."""
 import random
@@ -128,6 +129,11 @@ def request_fields(rng, version):
     return fields
 
 
+def crowd_fields(rng, version, first):
+    """Of those who ask at the same time: mostly the same."""
+    return [first if rng.random() < 0.6 else request_fields(rng, version) for _ in range(rng.randint(1, 3))]
+
+
 def sequence(seed):
     rng = random.Random(seed)
     hosts = HOSTS[:rng.choice([1, 1, 1, 2])]
@@ -140,8 +146,12 @@ def sequence(seed):
         origins[place] = behaviour(rng, place[2], origins.get(place))
         version = max(1, origins[place]["version"] - rng.choice([0, 0, 0, 1]))
         method = pick(rng, methods)
-        steps.append(("fetch", {"host": place[0], "destination": place[1], "path": place[2], "method": method,
-            "fields": request_fields(rng, version), "origin": origins[place]}))
+        fetch = {"host": place[0], "destination": place[1], "path": place[2], "method": method,
+            "fields": request_fields(rng, version), "origin": origins[place]}
+        if method in ("GET", "HEAD") and rng.random() < 0.12:
+            steps.append(("crowd", (fetch, crowd_fields(rng, version, fetch["fields"]))))
+        else:
+            steps.append(("fetch", fetch))
         pause = pick(rng, PAUSES)
         if pause:
             steps.append(("advance", pause))

@@ -35,6 +35,7 @@ class Seen:
     answer: Response
     at: Moment
     contacts: list = field(default_factory=list)
+    others: list = field(default_factory=list)  # contacts on behalf of those who asked at the same time
 
 
 OF_THE_PROXY = {"via", "age", "content-length", "content-range", "cache-status", "date"}
@@ -49,6 +50,12 @@ def end_to_end(message, aside):
         if name.lower() not in left_out:
             fields.setdefault(name.lower(), []).append(value)
     return fields
+
+
+def learn(cache, request, contact):
+    if contact.asked and contact.asked.method == "GET" and request.method == "HEAD":  # it refreshes what is stored
+        request = Request("GET", request.target, request.fields, request.destination)
+    return cache.learn(request, contact.asked, contact.response, contact.at, contact.at)
 
 
 class Judge:
@@ -67,9 +74,9 @@ class Judge:
         for contact in self.seen.contacts:
             if contact.asked:
                 self.check_asked(contact)
-            self.updated += self.cache.learn(self.request, contact.asked, contact.response, contact.at, contact.at)
+            self.updated += learn(self.cache, self.request, contact)
         if self.answer is None:
-            if not any(contact.response is None for contact in self.seen.contacts):
+            if not any(contact.response is None for contact in self.seen.contacts + self.seen.others):
                 self.wrong("no-answer")
             return self.findings
         self.check_content()
@@ -81,7 +88,8 @@ class Judge:
 
     def check_asked(self, contact):
         asked, request = contact.asked, self.request
-        if (asked.method, asked.target, asked.host, asked.destination) != \
+        method = "HEAD" if request.method == "HEAD" and asked.method == "GET" else asked.method
+        if (method, asked.target, asked.host, asked.destination) != \
                 (request.method, request.target, request.host, request.destination):
             self.wrong("asked-other", f"{asked.method} {asked.target} at {asked.host}")
         if asked.body != request.body:
@@ -106,7 +114,7 @@ class Judge:
         if not set(asked.lines("If-Modified-Since")) <= dates:
             self.wrong("asked-unknown-date", f"{asked.lines('If-Modified-Since')} of {dates}")
         if asked.lines("Range") not in ([], self.request.lines("Range")):
-            strong = {tag for tag in tags if tag and not model.is_weak(tag)} | dates
+            strong = {tag for tag in tags if tag and not model.is_weak(tag)} | dates - {None}
             if asked.first("If-Range") not in strong:
                 self.wrong("asked-range", f"{asked.lines('Range')} {asked.lines('If-Range')}")
 
@@ -217,7 +225,7 @@ class Judge:
         if status == 504 and model.directive(self.request, "only-if-cached") and not contacts:
             return
         if status in (502, 503, 504) and any(contact.response is None or not contact.response.complete or
-                contact.response.status == 206 for contact in contacts):
+                contact.response.status == 206 for contact in contacts + self.seen.others):
             return
         sizes = [one.response.size for one in self.cache.of_url(self.request.key)]
         sizes += [contact.response.size for contact in contacts if contact.response]
@@ -288,7 +296,7 @@ class Judge:
     def check_confirmed_one(self, stored):
         if not model.selects(stored, self.request) and self.answer.first("X-Id") != stored.response.first("X-Id"):
             self.wrong("confirmed-other-variant", f"{stored.request.fields}")
-        self.check_fields(stored.response)
+        self.check_fields(stored.response, free=stored.withheld())
         self.check_status(stored.response)
         if self.answer.has("Age") and self.answer.first("Age") not in ("0", str(stored.age(self.seen.at))):
             self.wrong("wrong-age", f"{self.answer.first('Age')} for {stored.age(self.seen.at)} after a confirmation")
@@ -299,31 +307,35 @@ class Judge:
             return self.wrong("reused-for-method", request.method)
         if stored.key != request.key:
             return self.wrong("reused-for-other-url", f"{stored.key}")
-        if not model.selects(stored, request):
+        if not model.selects(stored, request, favourites=True):
             self.wrong("reused-other-variant", f"Vary {stored.response.lines('Vary')}: {stored.request.fields}")
-        error = any(contact.response and contact.response.status in (500, 502, 503, 504) for contact in contacts)
-        disconnected = any(contact.response is None for contact in contacts)
-        grounds, reason = model.why_usable(stored, request, now, bool(contacts), error, disconnected)
-        if not grounds:
+        asked = contacts + self.seen.others
+        error = any(contact.response and contact.response.status in (500, 502, 503, 504) for contact in asked)
+        disconnected = any(contact.response is None for contact in asked)
+        grounds, reason = model.why_usable(stored, request, now, bool(asked), error, disconnected)
+        # What has come since the request was made for another who asked the same is as good as confirmed.
+        is_shared = bool(self.seen.others) and stored.response_at == now
+        if not grounds and not (is_shared and stored.is_fresh(now) and not stored.never_unconfirmed()):
             self.wrong("reused-wrongly", f"{reason}; age {stored.age(now)}, lifetime {stored.lifetime.most}, "
                 f"{stored.response.lines('Cache-Control')}")
         for one in self.before.matching(request):
-            if one.sure and one.number > stored.number and one.date() > stored.date():
+            order = model.rank(one, request), model.rank(stored, request)
+            if one.sure and order[0] > order[1] and (one.is_fresh(now) or one.number > stored.number):
                 self.say("wrong" if one.proven else "miss", "reused-older",
                     f"{stored.response.first('X-Id')}, and there is {one.response.first('X-Id')}", one)
         ages = {stored.age(now), min(stored.age(now), model.DELTA_MAXIMUM)}  # [RFC 9111 §1.2.2]
-        if self.answer.first("Age") not in map(str, ages):
+        if self.answer.first("Age") not in map(str, ages) and not (is_shared and not self.answer.has("Age")):
             self.wrong("wrong-age", f"{self.answer.first('Age')} for {stored.age(now)}")
         if self.answer.status == 304:
             self.check_status(stored.response)
             return self.check_fields_of_304(stored.response)
-        self.check_fields(stored.response)
+        self.check_fields(stored.response, withheld=stored.withheld())
         self.check_status(stored.response)
         if model.not_modified(request, stored.response, now.wall) and self.answer.status in (200, 206):
             self.say("miss", "200-where-304")
         return None
 
-    def check_fields(self, response, is_stored=True):
+    def check_fields(self, response, is_stored=True, withheld=frozenset(), free=frozenset()):
         aside = set(OF_THE_PROXY)
         if self.answer.status == 206 or response.status == 206:
             aside |= {"content-type"}
@@ -336,11 +348,11 @@ class Judge:
         got, expected = end_to_end(self.answer, aside), end_to_end(response, aside)
         left_out = model.hop_by_hop(response)
         if is_stored:  # private="..." [RFC 9111 §5.2.2.7]
-            left_out = left_out | {name for argument in model.directive(response, "private") for name in model.names(argument)}
+            left_out = left_out | withheld | {name for argument in model.directive(response, "private") for name in model.names(argument)}
         for name, _ in self.answer.fields:
             if name.lower() in left_out - {"connection", "transfer-encoding", "keep-alive", "proxy-connection"}:
                 self.wrong("hop-by-hop", name)
-        for name in left_out:
+        for name in left_out | free:
             got.pop(name, None), expected.pop(name, None)
         if got != expected:
             names = [name for name in got | expected if got.get(name) != expected.get(name)]
@@ -372,8 +384,8 @@ class Judge:
         if not found or not model.is_plain(request):
             return
         best = found[-1]
-        if len(found) > 1 and max(found, key=lambda one: one.number) is not best:
-            return  # Date and the order of arrival are at odds
+        if self.before.matching(request)[-1] is not best or max(found, key=lambda one: one.number) is not best:
+            return  # another one may be there; or Date, Vary and the order of arrival are at odds
         from_store = self.answer.has("X-Id") and not any(contact.response and
             contact.response.first("X-Id") == self.answer.first("X-Id") for contact in self.seen.contacts)
         self.check_reuse_wanted(best, from_store, now)
@@ -388,7 +400,8 @@ class Judge:
                 of_range = "-for-range" if request.has("Range") else ""
                 self.say("miss", f"not-reused-{grounds}{of_range}", f"age {best.age(now)}, lifetime {best.lifetime.wanted}, "
                     f"{best.response.status} {best.response.fields}", best)
-            elif contacts and grounds in (model.FRESH, model.MAX_STALE):
+            elif contacts and grounds in (model.FRESH, model.MAX_STALE) and \
+                    not model.window_permits(best, "stale-while-revalidate", now):
                 self.say("miss", "asked-though-usable", grounds, best)
             elif grounds == model.WHILE_REVALIDATE and not contacts and \
                     self.answer.first("X-Id") == best.response.first("X-Id"):
@@ -417,6 +430,8 @@ class Judge:
         if from_store or not (error or disconnected) or model.request_permits(best, self.request, now):
             return
         grounds, _ = model.why_usable(best, self.request, now, True, error, disconnected)
+        if best.lifetime.wanted <= best.age(now) < best.lifetime.most:
+            return  # fresh or not, as one takes it
         if grounds:
             self.say("miss", f"not-stood-in-{grounds}", f"overdue {best.overdue(now)}, {best.response.fields}", best)
 
@@ -424,3 +439,57 @@ class Judge:
 def judge(cache, seen):
     """Tells the model what happened, and returns the findings."""
     return Judge(cache, seen).run()
+
+
+def judge_crowd(cache, crowd, contacts):
+    """Several who asked at once, told apart by X-Client: each may have been answered before or after what the origin
+    said to any other. What would have been better is asked of the crowd as a whole."""
+    findings = []
+    learnt = []  # (request, contact)
+    for contact in contacts:
+        owner = next((seen for seen in crowd if contact.asked and
+            contact.asked.first("X-Client") == seen.request.first("X-Client")), None)
+        if owner:
+            owner.contacts.append(contact)
+            learnt.append((owner.request, contact))
+        else:
+            for seen in crowd:
+                seen.others.append(contact)
+    for seen in crowd:
+        seen.others += [contact for contact in contacts if contact not in seen.contacts and contact not in seen.others]
+        findings += judge_one_of_many(cache, seen, learnt)
+    findings += judge_sharing(cache, crowd, contacts)
+    for request, contact in learnt:
+        learn(cache, request, contact)
+    return findings
+
+
+def judge_one_of_many(cache, seen, learnt):
+    others = [(request, contact) for request, contact in learnt if contact not in seen.contacts]
+    best = None
+    for before in range(len(others) + 1):
+        state = cache.copy()
+        for request, contact in others[:before]:
+            learn(state, request, contact)
+        wrong = [finding for finding in judge(state, seen) if finding.kind == "wrong"]
+        if best is None or len(wrong) < len(best):
+            best = wrong
+    return best
+
+
+def judge_sharing(cache, crowd, contacts):
+    """One question for all, where one answer does for all; and one refresh, however many were served meanwhile
+    [RFC 5861 §3]."""
+    first = crowd[0].request
+    same = all(end_to_end(seen.request, {"x-client"}) == end_to_end(first, {"x-client"}) for seen in crowd)
+    plain = first.method == "GET" and not any(first.has(name) for name in ("Cache-Control", "Pragma", "Authorization", "Range",
+        "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "Connection"))
+    if not same or not plain or not contacts or any(contact.response is None for contact in contacts):
+        return []
+    response, at = contacts[0].response, contacts[0].at
+    stored = model.Stored(first, response, at, at, 0)
+    does_for_all = response.complete and response.status == 200 and model.may_store(first, response, at) and \
+        stored.is_wanted_fresh(at) and not stored.never_unconfirmed() and "*" not in model.vary_names(response)
+    if does_for_all and len(contacts) > 1:
+        return [Finding("miss", "not-shared", f"{len(contacts)} questions: {response.fields}", stored, crowd[0])]
+    return []

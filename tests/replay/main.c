@@ -30,10 +30,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define WORDS 4
 #define DESCRIPTORS 4096
 #define DAY_MS 86400000
+#define COMMAND_SECONDS 120 // real ones: a command that takes so long never ends
 
 static struct replay {
     struct daemon daemon;
@@ -85,21 +87,28 @@ static long long number(const char *text) {
 
 static char answer[128]; // words after `ok`
 
+// The first that takes such connections, or NULL.
+static struct listener *find_listener(bool is_intercepted) {
+    for (unsigned i = 0; i < replay.worker->listener_count; i++) {
+        struct listener *listener = &replay.worker->listeners[i];
+        bool takes_intercepted = listener->point->mode != LISTEN_FORWARD;
+        if (listener->point->mode == LISTEN_ANY || takes_intercepted == is_intercepted)
+            return listener;
+    }
+    return NULL;
+}
+
 static const char *do_connect(char **words) {
-    struct endpoint peer, destination, local;
-    unsigned id, listener = 0;
+    struct endpoint peer, destination, local = {0};
+    unsigned id;
     if (!words[1] || !words[2] || !parse_endpoint(words[1], &peer) || !parse_endpoint(words[2], &destination))
         return "connect PEER DESTINATION";
-    bool forward = destination.port == 0;
-    while (listener < replay.worker->listener_count &&
-            (replay.worker->listeners[listener].point->mode != LISTEN_REDIRECT) != forward)
-        listener++;
-    if (listener == replay.worker->listener_count)
+    struct listener *listener = find_listener(destination.port != 0);
+    if (!listener)
         return "nothing listens for that";
-    local = (struct endpoint){.port = replay.worker->listeners[listener].point->address.port};
-    address_parse(VIEW("10.0.0.1"), &local.address);
-    int fd = network_connect(&destination, &id);
-    accept_connection(&replay.worker->listeners[listener], fd, &peer, &local);
+    local.port = listener->point->address.port;
+    CHECK(address_parse(VIEW("10.0.0.1"), &local.address));
+    accept_connection(listener, network_connect(&destination, &id), &peer, &local);
     snprintf(answer, sizeof answer, " %u", id);
     return NULL;
 }
@@ -247,6 +256,7 @@ void replay_next(void *context) {
         return;
     }
     answer[0] = '\0';
+    alarm(COMMAND_SECONDS);
     const char *wrong = run_line(replay.line);
     if (wrong)
         printf("bad %s\n", wrong);

@@ -262,10 +262,10 @@ def names(argument):
 
 
 def may_store(request, response, at):
-    if request.method == "POST":  # [RFC 9110 §9.3.3]
+    if request.method in ("POST", "PATCH"):  # [RFC 9110 §8.7, §9.3.3, RFC 5789 §2]
         location = response.first("Content-Location")
         here = location in (request.target, f"http://{request.host}{request.target}")
-        if not here or not lifetime(response, at).is_explicit:
+        if not 200 <= response.status < 300 or not here or not lifetime(response, at).is_explicit:
             return False
     elif request.method != "GET":
         return False
@@ -285,30 +285,57 @@ def vary_names(response):
     return [member.lower() for member in response.members("Vary")]
 
 
+PREFERENCES = {"accept-language": "Content-Language", "accept-encoding": "Content-Encoding"}
+
+
+def weighted(request, name):
+    """A list of preferences as a set: the order and case of its members mean nothing [RFC 9110 §12.4.2, §12.5]."""
+    found = set()
+    for member in request.members(name):
+        word, *parameters = [part.strip(" \t") for part in member.lower().split(";")]
+        weight = [part[2:] for part in parameters if part.startswith("q=")]
+        word = word.removeprefix("x-") if word in ("x-gzip", "x-compress") else word
+        found.add((word, float(weight[0]) if weight and re.fullmatch(r"[\d.]+", weight[0]) else 1.0))
+    return found
+
+
+def is_nominated(request, name):
+    return name in {member.lower() for member in request.members("Connection")}
+
+
 def selecting_value(request, name):
     """The field normalised as its grammar allows; None when it is not there, which differs from empty."""
-    if not request.has(name) or name in {member.lower() for member in request.members("Connection")}:
+    if not request.has(name) or is_nominated(request, name):
         return None
-    if name not in ("accept-encoding", "accept-language"):
-        return ",".join(re.sub(r"[ \t]+", " ", re.sub(r"[ \t]*,[ \t]*", ",", line.strip(" \t")))
-            for line in request.lines(name))
-    weighted = set()
-    for member in request.members(name):
-        coding, *parameters = [part.strip(" \t") for part in member.lower().split(";")]
-        weight = [part[2:] for part in parameters if part.startswith("q=")]
-        weighted.add((coding, float(weight[0]) if weight and re.fullmatch(r"[\d.]+", weight[0]) else 1.0))
-    return tuple(sorted(weighted))
+    if name in PREFERENCES:
+        return tuple(sorted(weighted(request, name)))
+    return ",".join(re.sub(r"[ \t]+", " ", re.sub(r"[ \t]*,[ \t]*", ",", line.strip(" \t"))) for line in request.lines(name))
 
 
-def selects(stored, request):
-    return all(name != "*" and selecting_value(stored.request, name) == selecting_value(request, name)
-        for name in vary_names(stored.response))
+def is_favourite(stored, request, name):
+    """The response is in the one language or coding that the request puts above all others: whatever else it accepts,
+    the origin could do no better."""
+    if name not in PREFERENCES or not request.has(name) or is_nominated(request, name):
+        return False
+    members = sorted(weighted(request, name), key=lambda one: one[1])
+    plain = "identity" if name == "accept-encoding" else None
+    best = members[-1][0] if members else plain
+    if len(members) > 1 and members[-2][1] == members[-1][1]:
+        return False
+    return best is not None and (stored.response.first(PREFERENCES[name]) or plain or "").lower() == best
 
 
-def selects_exactly(stored, request):
-    """Byte for byte the same fields: no normalising needed."""
-    return selects(stored, request) and all(stored.request.lines(name) == request.lines(name)
-        for name in vary_names(stored.response))
+def selects(stored, request, favourites=False):
+    """The request has what the stored response was selected by, as far as Vary tells. `favourites`: or prefers it."""
+    return all(name != "*" and (selecting_value(stored.request, name) == selecting_value(request, name) or
+        (favourites and is_favourite(stored, request, name))) for name in vary_names(stored.response))
+
+
+def rank(stored, request):
+    """The order of choice among several: one without Vary may lack it by mistake and comes last; the most recent first
+    among equals [§4.1]."""
+    chosen = 0 if not vary_names(stored.response) else 2 if selects(stored, request) else 1
+    return chosen, stored.date(), stored.number
 
 
 # ---- what may be stored ----
@@ -352,8 +379,12 @@ class Stored:
     def is_complete(self):
         return self.response.complete and self.response.status != 206
 
-    def never_unconfirmed(self):  # [§5.2.2.4], without and with names
-        return self.must_confirm or bool(directive(self.response, "no-cache"))
+    def never_unconfirmed(self):  # [§5.2.2.4]
+        return self.must_confirm or any(not names(argument) for argument in directive(self.response, "no-cache"))
+
+    def withheld(self):
+        """Fields not to be sent unconfirmed: no-cache="..." [§5.2.2.4]."""
+        return {name for argument in directive(self.response, "no-cache") for name in names(argument)}
 
     def forbids_stale(self):  # [§4.2.4, §5.2.2]
         return self.never_unconfirmed() or any(directive(self.response, name)
@@ -401,6 +432,8 @@ def request_permits(stored, request, now):
     there, seconds = request_delta(request, "max-age")
     if there and seconds is not None and stored.age(now) > seconds:
         return "request max-age [§5.2.1.1]"
+    if there and seconds is not None and not stored.is_fresh(now) and not directive(request, "max-stale"):
+        return "request max-age, and stale [§5.2.1.1]"
     there, seconds = request_delta(request, "min-fresh")
     if there and seconds is not None and stored.lifetime.most < stored.age(now) + seconds:
         return "request min-fresh [§5.2.1.3]"
@@ -427,8 +460,8 @@ def request_window_permits(stored, request, now):  # [RFC 5861 §4]: stale-if-er
 
 
 # What makes it permissible to use a stored response in answering.
-FRESH, MAX_STALE, WHILE_REVALIDATE, IF_ERROR, DISCONNECTED = \
-    "fresh", "max-stale", "stale-while-revalidate", "stale-if-error", "disconnected"
+FRESH, IMMUTABLE, MAX_STALE, WHILE_REVALIDATE, IF_ERROR, DISCONNECTED = \
+    "fresh", "immutable", "max-stale", "stale-while-revalidate", "stale-if-error", "disconnected"
 
 
 def why_usable(stored, request, now, asked=False, error=False, disconnected=False):
@@ -440,8 +473,11 @@ def why_usable(stored, request, now, asked=False, error=False, disconnected=Fals
     if stored.is_fresh(now):
         if not broken:
             return FRESH, None
-        if error and request_window_permits(stored, request, now):
-            return IF_ERROR, None
+        if directive(stored.response, "immutable") and parse_delta((directive(request, "max-age") or [None])[0]) == 0 and \
+                not insists(request) and not directive(request, "min-fresh"):
+            return IMMUTABLE, None  # a reload, and the origin says that it changes nothing [RFC 8246 §2]
+        if error and not insists(request):
+            return IF_ERROR, None  # not even stale: what the request prefers is not to be had [§5.2.1]
         return (DISCONNECTED, None) if disconnected else (None, broken)
     if stored.forbids_stale():
         return None, "stale, and must-revalidate, proxy-revalidate or s-maxage [§4.2.4]"
@@ -535,6 +571,13 @@ def if_range_holds(request, response, received_wall):
 
 # ---- what a 304 or a HEAD's answer says of what is stored ----
 
+def since_proven(stored_list):
+    """Of a list whose most recent is meant: that one, and those before it too where it is not known that a cache has
+    stored it."""
+    proven = [at for at, one in enumerate(stored_list) if one.proven]
+    return stored_list[proven[-1] if proven else 0:]
+
+
 def updated_by(stored_list, response):
     """Those of the stored responses that a 304 freshens [§4.3.4]."""
     etag, modified = etag_of(response), response.first("Last-Modified")
@@ -546,9 +589,7 @@ def updated_by(stored_list, response):
                 return etag_of(one.response) and weakly_equal(etag_of(one.response), etag)
             return one.response.first("Last-Modified") == modified
         matching = sorted((one for one in stored_list if same(one)), key=lambda one: (one.date(), one.number))
-        # The most recent; those before it too where it is not known that a cache has stored it.
-        proven = [at for at, one in enumerate(matching) if one.proven]
-        return matching[proven[-1] if proven else 0:]
+        return since_proven(matching)
     return stored_list if len(stored_list) == 1 and not any(stored_list[0].validators()) else []
 
 
@@ -563,6 +604,8 @@ def merged(stored, update, at):
     new = [(name, value) for name, value in update.fields if name.lower() not in left_out]
     if not update.has("Date"):
         new.append(("Date", print_date(at.wall)))
+    if etag_of(stored):  # the tag of the bytes it has
+        new = [(name, value) for name, value in new if name.lower() != "etag"]
     replaced = {name.lower() for name, _ in new} | {"age"}
     old = [(name, value) for name, value in stored.fields if name.lower() not in replaced]
     return Response(stored.status, old + new, stored.body, stored.complete, stored.offset, stored.size)
@@ -609,9 +652,9 @@ class Cache:
         return [one for one in self.stored if one.key == key]
 
     def matching(self, request):
-        """Those that the request selects, the most recent last [§4]."""
+        """Those that the request selects, the one to be used last [§4, §4.1]."""
         found = [one for one in self.of_url(request.key) if selects(one, request)]
-        return sorted(found, key=lambda one: (one.date(), one.number))
+        return sorted(found, key=lambda one: rank(one, request))
 
     def learn(self, request, asked, response, request_at, response_at):
         """The client's `request` went on as `asked`, and `response` came back (None: nothing did). Returns those that a
@@ -644,6 +687,8 @@ class Cache:
         new.sure = new.is_complete() and "*" not in vary_names(response)
         if not new.sure:
             self.doubt(request.key)
+        for one in self.matching(request):  # it may take the place of what the request would have selected [§4.3.3]
+            one.sure = one.proven = False
         self.stored.append(new)
 
     def supersede(self, old, **changes):
@@ -655,7 +700,7 @@ class Cache:
         updated = updated_by(self.of_url(request.key), response)
         if not updated and not response.has("ETag") and not response.has("Last-Modified"):
             # It should have had one [RFC 9110 §15.4.5]; what it can only mean is what was asked about.
-            updated = self.asked_about(request, asked)[-1:]
+            updated = since_proven(self.asked_about(request, asked))
         if is_conditional(request) and all(asked.lines(name) == request.lines(name)
                 for name in ("If-None-Match", "If-Modified-Since")):
             for one in updated:  # it answers the client: a cache should look at it all the same, but need not
@@ -669,15 +714,20 @@ class Cache:
             response_at=response_at, must_confirm=False)
         if not may_store(request, new.response, response_at):  # it was good for this request alone
             new.must_confirm, new.sure = True, False
+        if vary_names(new.response) != vary_names(old.response):
+            new.sure = False  # selected by the request of then, or of now
         return new
 
     def asked_about(self, request, asked):
         """Those whose validators went out in the question."""
         tags, _ = etag_list(asked, "If-None-Match")
         def is_named(one):
-            etag, modified = one.validators()
-            return etag in tags if tags else modified is not None and modified == asked.first("If-Modified-Since")
-        return [one for one in self.matching(request) if is_named(one)]
+            etag, _ = one.validators()
+            if asked.has("If-None-Match"):  # quoted or not
+                return etag in tags or (one.response.has("ETag") and one.response.first("ETag") == asked.first("If-None-Match"))
+            return one.response.has("Last-Modified") and one.response.first("Last-Modified") == asked.first("If-Modified-Since")
+        named = [one for one in self.of_url(request.key) if is_named(one)]
+        return named if len(named) == 1 else [one for one in self.matching(request) if is_named(one)]
 
     def invalidate(self, request, response):  # [§4.4]
         targets = {request.target}

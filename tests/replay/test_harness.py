@@ -138,3 +138,15 @@ def test_a_request_that_may_not_reach_the_origin_is_told(play):
 def test_a_dropped_connection(play):
     got = play.exchange(ask("/", method="POST", body="x"), DROP)
     assert got.status == 502
+
+
+@pytest.mark.parametrize("destination", [None, "192.0.2.3:80"])
+def test_a_listener_for_both(destination):
+    with Replay("listen 3128 any\n") as replay:
+        replay.connect(destination).send(b"GET http://192.0.2.3/ HTTP/1.1\r\nHost: 192.0.2.3\r\n\r\n")
+        assert replay.accept().destination == "192.0.2.3:80"
+
+
+def test_who_is_not_intercepted_is_refused():
+    with Replay("listen 3129 redirect\n") as replay, pytest.raises(ReplayError, match="nothing listens"):
+        replay.connect(None)

@@ -130,6 +130,8 @@ def test_storing_by_method():
     assert not model.may_store(request(method="POST"), response(explicit), at(0))
     assert model.may_store(request(method="POST", target="/a"), response(explicit, "Content-Location: /a"), at(0))
     assert not model.may_store(request(method="POST", target="/a"), response("Content-Location: /a"), at(0))
+    assert not model.may_store(request(method="POST", target="/a"), response(explicit, "Content-Location: /a", status=404), at(0))
+    assert model.may_store(request(method="PATCH", target="/a"), response(explicit, "Content-Location: /a"), at(0))
 
 
 # ---- use, [RFC 9111 §4.2.4, §5.2, RFC 5861] ----
@@ -152,7 +154,7 @@ def test_storing_by_method():
     (["Cache-Control: max-age=10"], ["Pragma: no-cache"], 0, None),
     (["Cache-Control: max-age=10"], ["Pragma: no-cache", "Cache-Control: max-age=9"], 0, "fresh"),
     (["Cache-Control: max-age=10"], ["Cache-Control: no-store"], 0, "fresh"),
-    (["Cache-Control: no-cache=\"X-A\", max-age=9"], [], 0, None)])
+    (["Cache-Control: no-cache=\"X-A\", max-age=9"], [], 0, "fresh"), (["Cache-Control: no-cache=, max-age=9"], [], 0, None)])
 def test_use(lines, ask, now, grounds):
     assert model.why_usable(stored(*lines), request(*ask), at(now))[0] == grounds
 
@@ -184,6 +186,24 @@ def test_use_after_asking(lines, ask, now, happened, grounds):
 def test_vary(vary, first, second, selects):
     one = stored(*([f"Vary: {vary}"] if vary else []), ask=first)
     assert model.selects(one, request(*second)) is selects
+
+
+@pytest.mark.parametrize("lines, first, second, fits", [
+    (["Vary: Accept-Language", "Content-Language: cs"], "Accept-Language: cs, en;q=0.5", "Accept-Language: CS", True),
+    (["Vary: Accept-Language", "Content-Language: en"], "Accept-Language: en", "Accept-Language: cs, en;q=0.5", False),
+    (["Vary: Accept-Language", "Content-Language: en"], "Accept-Language: en", "Accept-Language: cs, en", False),
+    (["Vary: Accept-Language"], "Accept-Language: en", "Accept-Language: en;q=0.5", False),
+    (["Vary: Accept-Encoding", "Content-Encoding: br"], "Accept-Encoding: br", "Accept-Encoding: gzip;q=0.5, br", True),
+    (["Vary: Accept-Encoding"], "X: 1", "Accept-Encoding: identity", True), (["Vary: Accept-Encoding"], "X: 1", "Accept-Encoding: gzip", False),
+    (["Vary: Accept-Encoding, X", "Content-Encoding: br"], "X: 1", "Accept-Encoding: br", False)])
+def test_favourites(lines, first, second, fits):
+    one = stored(*lines, ask=[first])
+    assert (model.selects(one, request(second), favourites=True), model.selects(one, request(second))) == (fits, False)
+
+
+def test_choice_among_several():  # §4.1: what lacks Vary may lack it by mistake
+    cache = cache_with((["X: 1"], ["Vary: X", "A: 1"]), (["X: 2"], ["A: 2"]), (["X: 1"], ["Vary: X", "A: 3"]), (["X: 1"], ["A: 4"]))
+    assert [one.response.first("A") for one in cache.matching(request("X: 1"))] == ["2", "4", "1", "3"]
 
 
 # ---- conditions, [RFC 9110 §13, RFC 9111 §4.3.2] ----

@@ -106,3 +106,16 @@ def test_authorization_may_be_answered_by_what_is_for_all(play):
     """§3.5 is about storing; what another request stored answers this one too."""
     store(play)
     assert play.exchange(ask("/a", authorization="Basic eDp5")).body == b"old"
+
+
+@pytest.mark.parametrize("asked, stored", [("max-age=0", True), ("no-cache", False)])
+def test_immutable(play, asked, stored):
+    """RFC 8246 §2: a reload needs no confirmation of it while it is fresh; an explicit no-cache does."""
+    store(play, "max-age=60, immutable", 30)
+    got = play.exchange(ask("/a", cache_control=asked), None if stored else reply(304, etag='"1"'))
+    assert (got.body, bool(got.seen)) == (b"old", not stored)
+
+
+def test_immutable_is_not_for_ever(play):
+    store(play, "max-age=60, immutable", 60)
+    assert play.exchange(A, reply(304, etag='"1"')).seen

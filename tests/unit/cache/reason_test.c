@@ -3,6 +3,7 @@
 #include "cache/reason.h"
 
 #include "admin/view.h"
+#include "cache/rules.h"
 #include "tests/unit/unit.h"
 
 #include <ctype.h>
@@ -112,6 +113,11 @@ static void every_other_reason_has_its_meaning(void) {
     CU_ASSERT_TRUE(check_files("intercept/*.c", check_intercept) > 40);
 }
 
+static void every_refresh_option_has_its_meaning(void) {
+    for (int id = 0; id < REFRESH_OPTION_COUNT; id++)
+        CU_ASSERT_PTR_NOT_NULL(reason_find(rules_option_word((enum refresh_option)id)));
+}
+
 static void what_leads_forward_says_so(void) {
     CU_ASSERT_EQUAL(reason_find("absent")->forward, FORWARD_URI_MISS);
     CU_ASSERT_EQUAL(reason_find("expired")->forward, FORWARD_STALE);
@@ -121,4 +127,4 @@ static void what_leads_forward_says_so(void) {
 }
 
 SUITE(cache_reason, CASE(every_reason_of_the_store_has_its_meaning), CASE(every_other_reason_has_its_meaning),
-        CASE(what_leads_forward_says_so))
+        CASE(every_refresh_option_has_its_meaning), CASE(what_leads_forward_says_so))

@@ -35,6 +35,11 @@ static void expect_stored(struct play *play, enum cache_source source, const cha
 static void refreshed_once(void) {
     struct play first, second, insistent;
     begin(REFRESHED);
+    // Who wants nothing of the origin begins no refresh.
+    CU_ASSERT_EQUAL(play_begin(&second, cache, "GET", "/a", HOST "Cache-Control: only-if-cached\n", LATER),
+            LOOKUP_HIT);
+    CU_ASSERT_PTR_NULL(second.fill);
+    play_end(&second);
     CU_ASSERT_EQUAL(play_get(&first, cache, "/a", LATER), LOOKUP_HIT);
     CU_ASSERT_STRING_EQUAL(first.reason, "stale-while-revalidate");
     CU_ASSERT_PTR_NOT_NULL_FATAL(first.fill);

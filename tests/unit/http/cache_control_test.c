@@ -4,6 +4,7 @@
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static struct cache_control parse(const char *fields) {
     char text[512];
@@ -51,10 +52,38 @@ static void fields(void) {
     CU_ASSERT_FALSE(some.no_cache || some.is_private);
     struct cache_control both = parse_value("no-cache=\"a\", no-cache, private, private=\"a\"");
     CU_ASSERT(both.no_cache_fields && both.private_fields && both.no_cache && both.is_private);
-    static const char *const doubtful[] = {
-            "no-cache=", "no-cache=\"\"", "no-cache=\"a", "no-cache x", "no-cache =\"a\"", "no-cache=a b"};
+    // they mean the whole
+    static const char *const doubtful[] = {"no-cache=", "no-cache=\"\"", "no-cache=\"a", "no-cache x",
+            "no-cache =\"a\"", "no-cache=a b", "no-cache=\"a b\"", "no-cache=\"a;b\"", "no-cache=\",\"",
+            "no-cache=\"a\"b", "no-cache=\"a\\\"b\""};
     for (size_t i = 0; i < sizeof doubtful / sizeof *doubtful; i++)
-        CU_ASSERT(parse_value(doubtful[i]).no_cache);
+        CU_ASSERT(parse_value(doubtful[i]).no_cache && parse_value(doubtful[i]).name_count == 0);
+}
+
+// [RFC 9111 §5.2.2.4, §5.2.2.7]
+static void names(void) {
+    static const struct {
+        const char *value;
+        const char *names[3]; // that must be left out, and no others
+    } all[] = {{"no-cache=\"a\"", {"A"}}, {"no-cache=a", {"a"}}, {"private=\"A , b\"", {"a", "B"}},
+            {"no-cache=\"a\", private=\"b,,c,\"", {"a", "b", "c"}}, {"no-cache", {NULL}},
+            {"no-cache=\"a b, c\"", {NULL}}, {"no-cachex=\"a\"", {NULL}}, {"foo=\"private=a\"", {NULL}}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct cache_control control = parse_value(all[i].value);
+        unsigned count = 0;
+        for (; count < 3 && all[i].names[count]; count++)
+            CU_ASSERT(cache_control_leaves_out(&control, view_of(all[i].names[count])));
+        CU_ASSERT_EQUAL(control.name_count, count);
+        CU_ASSERT_FALSE(cache_control_leaves_out(&control, VIEW("")));
+        CU_ASSERT_FALSE(cache_control_leaves_out(&control, VIEW("d")));
+    }
+    char value[128] = "private=\"a";
+    for (int i = 1; i < CACHE_CONTROL_NAMES_MAX; i++)
+        strcat(value, ",x");
+    CU_ASSERT_EQUAL(parse_value(strcat(value, "\"")).name_count, CACHE_CONTROL_NAMES_MAX);
+    value[strlen(value) - 1] = 0;
+    struct cache_control over = parse_value(strcat(value, ",y\""));
+    CU_ASSERT(over.is_private && !over.private_fields && over.name_count == 0);
 }
 
 static void deltas(void) {
@@ -68,8 +97,13 @@ static void deltas(void) {
             {"max-age=+1", DELTA_INVALID}, {"max-age=1.5", DELTA_INVALID}, {"max-age=1s", DELTA_INVALID},
             {"max-age=0x10", DELTA_INVALID}, {"max-age =1", DELTA_INVALID}, {"max-age= 1", DELTA_INVALID},
             {"max-age=\"1", DELTA_INVALID}, {"max-age:1", DELTA_INVALID}, {"max-age=a", DELTA_INVALID},
-            {"max-age=5, max-age=9", 5}, {"x-max-age=5", DELTA_NONE},
-            {"max-age=5;s-maxage=6", DELTA_INVALID}};
+            {"max-age=5, max-age=9", 5}, {"x-max-age=5", DELTA_NONE}, {"max-age=5;s-maxage=6", DELTA_INVALID},
+            {"max-age = 1", DELTA_INVALID}, {"max-age=1 2", DELTA_INVALID},
+            {"max-age=\"\\1\"", DELTA_INVALID}, {"max-age=1, ", 1},
+            {"max-age=18446744073709551616", DELTA_MAXIMUM}, {"max-age=1_000", DELTA_INVALID},
+            {"max-age=1e3", DELTA_INVALID}, {"max-age='1'", DELTA_INVALID}, {"max-age==1", DELTA_INVALID},
+            {"max-age=x, max-age=9", DELTA_INVALID}, {"a=\"max-age=1\", max-age=2", 2},
+            {"a=\"\\\", max-age=1\", max-age=2", 2}, {"\tmax-age=1\t,b", 1}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         CU_ASSERT_EQUAL(parse_value(all[i].value).max_age, all[i].max_age);
     struct cache_control many =
@@ -81,4 +115,4 @@ static void deltas(void) {
     CU_ASSERT_EQUAL(parse_value("max-stale=x").max_stale, DELTA_INVALID);
 }
 
-SUITE(http_cache_control, CASE(absent), CASE(flags), CASE(fields), CASE(deltas))
+SUITE(http_cache_control, CASE(absent), CASE(flags), CASE(fields), CASE(names), CASE(deltas))

@@ -117,7 +117,7 @@ static void many_ranges(void) {
             CU_ASSERT(list.all[j].first == 1000 * (i - j) && list.all[j].last == 1000 * (i - j) + 9);
         char before[4096]; // in descending order
         strcpy(before, text + strlen("bytes="));
-        snprintf(text, sizeof text, "bytes=%u-%u,%s", 1000 * (i + 1), 1000 * (i + 1) + 9, before);
+        snprintf(text, sizeof text, "bytes=%u-%u,%.4000s", 1000 * (i + 1), 1000 * (i + 1) + 9, before);
     }
     CU_ASSERT_EQUAL(range_parse(message_guarded(view_of(text)), 1000000, &list), RANGES_NONE);
     CU_ASSERT_EQUAL(range_parse(message_guarded(view_of(text)), 10, &list), RANGES_NONE);

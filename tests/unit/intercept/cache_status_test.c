@@ -50,6 +50,8 @@ static const struct row rows[] = {
                 "weir; fwd=request; fwd-status=200; stored; ttl=9" KEY "; detail=request-max-age"},
         {LOOKUP_PASS, SOURCE_ORIGIN, "method", "method", false, 201, false, 0,
                 "weir; fwd=method; fwd-status=201"},
+        {LOOKUP_PASS, SOURCE_ORIGIN, "method", "method", true, 200, true, 60,
+                "weir; fwd=method; fwd-status=200; stored; ttl=60"},
         {LOOKUP_PASS, SOURCE_ORIGIN, "not-allowed", "not-allowed", false, 200, false, 0,
                 "weir; fwd=bypass; fwd-status=200; detail=not-allowed"},
         {LOOKUP_PASS, SOURCE_ORIGIN, "no-store", "no-store", false, 200, false, 0,
@@ -72,6 +74,8 @@ static const struct row rows[] = {
                 "weir; fwd=vary-miss; fwd-status=304; ttl=60" KEY},
         {LOOKUP_STALE, SOURCE_STALE, "expired", "stale-if-error", false, 503, true, -30,
                 "weir; fwd=stale; fwd-status=503; ttl=-30" KEY "; detail=stale-if-error"},
+        {LOOKUP_STALE, SOURCE_STALE, "request-max-age", "fresh", false, 0, true, 30,
+                "weir; fwd=request; ttl=30" KEY "; detail=request-max-age"},
         {LOOKUP_STALE, SOURCE_STALE, "expired", "disconnected", false, 0, true, -30,
                 "weir; fwd=stale; ttl=-30" KEY "; detail=disconnected"},
         // [§2.6]: without a request of its own

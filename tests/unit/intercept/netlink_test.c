@@ -76,6 +76,61 @@ static int survive_a_storm(void) {
     return 0;
 }
 
+static bool route_becomes(struct own_addresses *own, bool wanted) {
+    int64_t until = clock_monotonic_ms() + 10000;
+    while (own_addresses_has_route(own) != wanted) {
+        if (clock_monotonic_ms() > until)
+            return false;
+        poll(NULL, 0, 5);
+    }
+    return true;
+}
+
+static int follow_routes(void) {
+    int error = 0;
+    struct own_addresses *own = own_addresses_new(&error);
+    REQUIRE(own != NULL);
+    REQUIRE(netns_command(
+            "ip link add d0 type veth peer name d1 && ip addr add 10.77.0.1/24 dev d0 && "
+            "ip link set d0 up && ip link set d1 up && ip addr add 2001:db8::1/64 dev d0 nodad && "
+            "ip link add d2 type veth peer name d3 && ip link set d3 up && ip addr add 10.78.0.1/24 dev d2 "
+            "&& ip link set d2 up"));
+    REQUIRE(!own_addresses_has_route(own));
+    REQUIRE(netns_command("ip route add default via 10.77.0.2"));
+    REQUIRE(route_becomes(own, true));
+    REQUIRE(netns_command("ip link set d1 down")); // the carrier is lost, the route stays
+    REQUIRE(route_becomes(own, false));
+    REQUIRE(netns_command("ip link set d1 up"));
+    REQUIRE(route_becomes(own, true));
+    REQUIRE(netns_command("ip link set d0 down")); // the route goes without a word
+    REQUIRE(route_becomes(own, false));
+    REQUIRE(netns_command("ip link set d0 up && ip route add default via 10.77.0.2"));
+    REQUIRE(route_becomes(own, true));
+    REQUIRE(netns_command(
+            "ip addr add 2001:db8::1/64 dev d0 nodad && ip -6 route add default via 2001:db8::2 && "
+            "ip route del default"));
+    REQUIRE(route_becomes(own, true)); // by IPv6
+    REQUIRE(netns_command("ip -6 route del default"));
+    REQUIRE(route_becomes(own, false));
+    REQUIRE(netns_command("ip route add default nexthop via 10.77.0.2 dev d0 nexthop via 10.78.0.2 dev d2"));
+    REQUIRE(route_becomes(own, true));
+    REQUIRE(netns_command("ip link set d1 down"));
+    poll(NULL, 0, 300);
+    REQUIRE(route_becomes(own, true)); // the other way out
+    REQUIRE(netns_command("ip route del default && ip route add unreachable default"));
+    REQUIRE(route_becomes(own, false));
+    REQUIRE(netns_command("ip route add default via 10.78.0.2 table 77"));
+    REQUIRE(route_becomes(own, true)); // of another table
+    REQUIRE(netns_command("ip route del default table 77 && ip route add local default dev lo table 78"));
+    REQUIRE(route_becomes(own, false));
+    own_addresses_free(own);
+    return 0;
+}
+
+static void follows_routes(void) {
+    CU_ASSERT_TRUE(netns_passes(follow_routes));
+}
+
 static void follows_changes(void) {
     CU_ASSERT_TRUE(netns_passes(follow_changes));
 }
@@ -84,4 +139,4 @@ static void survives_a_storm(void) {
     CU_ASSERT_TRUE(netns_passes(survive_a_storm));
 }
 
-SUITE(intercept_netlink, CASE(follows_changes), CASE(survives_a_storm))
+SUITE(intercept_netlink, CASE(follows_changes), CASE(follows_routes), CASE(survives_a_storm))

@@ -63,7 +63,7 @@ static int watchdog(void) {
     int error = 0;
     static struct worker worker;
     struct worker *workers[1] = {&worker};
-    struct daemon daemon = {.worker_count = 1, .workers = workers};
+    struct daemon daemon = {.worker_count = 1, .workers = workers, .uplink = uplink_watch_new()};
     struct supervisor supervisor;
     struct config_errors errors = {0};
     REQUIRE(open_manager() == 0);
@@ -82,6 +82,7 @@ static int watchdog(void) {
     control_close(control);
     supervisor_fini(&supervisor);
     settings_put(settings);
+    uplink_watch_free(daemon.uplink);
     return close_manager();
 }
 

@@ -1,0 +1,129 @@
+// The façade's answers to `weir explain`: what is stored under a URL, and what a request would get.
+#include "cache/store.h"
+#include "cache/vary.h"
+
+#include <string.h>
+
+// ---- texts, cut to their room ----
+
+static void copy_text(char *out, size_t size, struct view text) {
+    static const char cut[] = "...";
+    size_t most = size - 1, length = text.length <= most ? text.length : most - (sizeof cut - 1);
+    if (length)
+        memcpy(out, text.data, length);
+    if (length < text.length) {
+        memcpy(out + length, cut, sizeof cut - 1);
+        length += sizeof cut - 1;
+    }
+    out[length] = '\0';
+}
+
+static void copy_field(char out[static EXPLAIN_TEXT_BYTES], const struct http_head *head, enum field_id id) {
+    const struct http_field *field = http_field_find(head, id, 0);
+    copy_text(out, EXPLAIN_TEXT_BYTES, field ? field->value : (struct view){"", 0});
+}
+
+// ---- what is there ----
+
+static void describe_head(
+        struct cache_variant *out, const struct stored_head *head, const struct cache_query *query) {
+    out->is_selected = vary_matches(head->vary, head->selectors, query->head);
+    out->status = head->http.status;
+    out->age_s = freshness_age(&head->freshness, query->now);
+    out->lifetime_s = freshness_lifetime(&head->freshness, query->rules ? query->rules->refresh : NULL);
+    out->content_length = head->content_length;
+    out->is_confirmed_first = head->freshness.no_cache;
+    out->is_never_stale = head->freshness.must_revalidate;
+    copy_text(out->vary, sizeof out->vary, head->vary);
+    copy_text(out->selectors, sizeof out->selectors, head->selectors);
+    copy_field(out->etag, &head->http, FIELD_ETAG);
+    copy_field(out->last_modified, &head->http, FIELD_LAST_MODIFIED);
+    copy_field(out->content_type, &head->http, FIELD_CONTENT_TYPE);
+}
+
+static void describe(
+        struct cache_variant *out, struct cache_object *object, const struct cache_query *query) {
+    enum phase phase = object_phase(object);
+    *out = (struct cache_variant){.state = VARIANT_AWAITED, .content_length = -1};
+    if (phase == PHASE_PENDING || !object->head)
+        return;
+    describe_head(out, object->head, query);
+    out->state = object->place == PLACE_STORED ? VARIANT_STORED : VARIANT_ARRIVING;
+    if (phase == PHASE_WHOLE) {
+        out->content_bytes = object->body->length;
+        out->content_length = out->content_bytes || object->head->has_body ? (int64_t)out->content_bytes
+                                                                           : out->content_length;
+        out->memory_bytes = object->node.bytes;
+        return;
+    }
+    pthread_mutex_lock(&object->lock);
+    out->content_bytes = object->length;
+    pthread_mutex_unlock(&object->lock);
+}
+
+static void describe_chain(
+        struct cache_explanation *out, struct cache_object *first, const struct cache_query *query) {
+    for (struct cache_object *object = first; object; object = object->sibling)
+        if (out->variant_count++ < EXPLAIN_VARIANTS_MAX)
+            describe(&out->variants[out->variant_count - 1], object, query);
+}
+
+static void describe_entry(
+        struct cache *cache, const struct cache_query *query, struct cache_explanation *out) {
+    struct entry_name name = store_name(cache, query);
+    struct shard *shard = index_shard(&cache->index, name.key);
+    pthread_mutex_lock(&shard->lock);
+    const struct entry *entry = index_find(shard, &name);
+    if (entry) {
+        describe_chain(out, entry->stored, query);
+        describe_chain(out, entry->arriving, query);
+    }
+    pthread_mutex_unlock(&shard->lock);
+}
+
+void cache_explain(struct cache *cache, const struct cache_query *query, struct cache_explanation *out) {
+    struct lookup_preview preview;
+    memset(out, 0, sizeof *out);
+    lookup_preview(cache, query, &preview);
+    out->lookup = preview.lookup;
+    out->reason = preview.reason;
+    out->is_unavailable = preview.is_unavailable;
+    out->is_refreshed = preview.is_refreshed;
+    if (preview.fill)
+        copy_text(out->fields, sizeof out->fields, cache_fill_fields(preview.fill));
+    lookup_preview_end(&preview);
+    describe_entry(cache, query, out);
+}
+
+// ---- where it is ----
+
+struct places {
+    struct view authority, path;
+    struct endpoint *out;
+    unsigned count;
+};
+
+static void look_in(const struct shard *shard, size_t bucket, struct places *places) {
+    for (const struct entry *entry = shard->buckets[bucket]; entry; entry = entry->next) {
+        bool is_there = (entry->stored || entry->arriving) &&
+                        view_equal(entry->authority, places->authority) &&
+                        view_equal(entry->path, places->path);
+        if (is_there && places->count++ < EXPLAIN_DESTINATIONS_MAX)
+            places->out[places->count - 1] = entry->destination;
+    }
+}
+
+// Bucket by bucket, as a purge does it.
+unsigned cache_destinations(struct cache *cache, struct view authority, struct view path,
+        struct endpoint out[static EXPLAIN_DESTINATIONS_MAX]) {
+    struct places places = {authority, path, out, 0};
+    pthread_mutex_lock(&cache->whole);
+    for (unsigned i = 0; i < INDEX_SHARDS; i++)
+        for (size_t bucket = 0; bucket < cache->index.shards[i].bucket_count; bucket++) {
+            pthread_mutex_lock(&cache->index.shards[i].lock);
+            look_in(&cache->index.shards[i], bucket, &places);
+            pthread_mutex_unlock(&cache->index.shards[i].lock);
+        }
+    pthread_mutex_unlock(&cache->whole);
+    return places.count;
+}

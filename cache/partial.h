@@ -1,0 +1,40 @@
+// Responses of which only parts are stored [RFC 9111 §3.3, §3.4]: a 206 stored as what it is, or a 200 that
+// broke off. Such an object has the head that the whole would have, its complete length, and spans of the
+// content; it serves requests for ranges within them. When the spans cover all it is as good as a whole.
+// Parts are combined under an equal strong validator and an equal complete length alone: without, the later
+// one replaces.
+#pragma once
+
+#include "cache/store.h"
+#include "http/range.h"
+
+#define PARTIAL_AHEAD_BYTES                                                                                  \
+    (1024 * 1024) // a range that begins further ahead of what has arrived is not
+                  // waited for: the origin is asked
+
+// Whether the stored object has all that this request would be sent of it.
+bool partial_serves(const struct cache_object *object, const struct cache_query *query);
+
+// The same for one that still arrives, whose head is there; what is close may be waited for. Takes the
+// object's lock.
+bool partial_will_serve(struct cache_object *object, const struct cache_query *query);
+
+// Whether a fill that goes out with the one request's Range can answer the other request.
+bool partial_is_alike(const struct http_head *a, const struct http_head *b);
+
+// Whether the two are of the same representation, octet for octet: ETag compared strongly, else an equal
+// Last-Modified that is strong in both [RFC 9110 §8.8.2.2].
+bool partial_is_same(const struct http_head *a, const struct http_head *b);
+
+// Where the bytes end that are stored from the first on; 0 when they cannot be completed by a range.
+uint64_t partial_prefix(const struct cache_object *object);
+
+// A 206 as the head of the whole it is a part of: 200 and without Content-Range. `whole->fields` is heap
+// memory: free it.
+void partial_read_head(struct http_head *whole, const struct http_head *partial);
+
+// The fill ends, and what has arrived is a part of a response, or completes one: takes it into what is
+// stored. `is_broken`: it ends before its time; a whole that is stored stays then. The fill leaves the index.
+void partial_store(struct cache_fill *fill, bool is_broken);
+// Whether a fill that breaks off leaves something that can be proven and completed.
+bool partial_is_kept(const struct cache_fill *fill);
