@@ -91,6 +91,9 @@ for method in ("OPTIONS", "TRACE"):
     must(f"max-forwards-2-{method.lower()}", "9110 §7.6.2", step("Max-Forwards: 2", method=method, given=ASKED,
         expect=origin_field("Max-Forwards", "1")))
 
+must("hop-close-not-from-the-store", "9111 §3.1", step(answer=answer(HOUR, framing="close")),
+    step(given=STORED, expect=(WHOLE, body_of(1), lacks("Connection", "X-"))))
+must("hop-trailer-field-request", HOP, step("Connection: close, X-Hop", "X-Hop: 1", expect=(ASKED, origin_lacks("X-Hop"))))
 # ---- interim ----
 must("interim-103-passes", "9110 §15.2", step(answer=answer(HOUR, interim=((103, ("Link: </a>; rel=preload",)),)),
     expect=(status(200), interim(103, "Link: </a>; rel=preload"))))

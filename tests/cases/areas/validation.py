@@ -83,6 +83,16 @@ must("client-stale-old-tag-confirmed-new", OWN, step(answer=answer(*GONE, 'ETag:
     step('If-None-Match: "old"', answer=answer(HOUR, 'ETag: "new"', honest=True, on_condition=answer(HOUR, 'ETag: "new"', status=304)),
         expect=either((status(200), body_of(1)), (status(200), body_of(2)))))
 
+must("client-304-unasked-is-not-stored", "9111 §4.3.3", step(answer=answer(HOUR, *A, status=304)),
+    step(answer=answer(HOUR), expect=(ASKED, status(200), body_of(2))))
+must("client-condition-reaches-the-origin", "9110 §13.2", step('If-None-Match: "x"', "If-Modified-Since: {start-500}",
+    answer=answer(HOUR), expect=(origin_members("If-None-Match", '"x"'), status(200), body_of(1))))
+may("client-condition-with-no-cache", OWN, step(answer=answer(HOUR, *A)),
+    step('If-None-Match: "a"', "Cache-Control: no-cache", answer=answer(HOUR, *A, on_condition=answer(HOUR, *A, status=304)),
+        expect=(CONDITIONAL, status(304))))
+may("client-condition-max-age-0", OWN, step(answer=answer(HOUR, *A, "Age: 5")),
+    step('If-None-Match: "a"', "Cache-Control: max-age=0", answer=answer(HOUR, *A, on_condition=answer(HOUR, *A, status=304)),
+        expect=(CONDITIONAL, status(304))))
 # ---- our own condition ----
 def own(kind, name, stored, *expect):
     confirmed = answer(HOUR, *stored, status=304)
