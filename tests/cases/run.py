@@ -57,6 +57,8 @@ class Run:
             all_seen = await asyncio.gather(*(self.request(case, index, path, play) for _ in range(step.times)))
             for seen in all_seen:
                 seen.asked = [request for asked_in, request in play.requests if asked_in == index]
+            if any(seen.hung for seen in all_seen):
+                return Result(case, FAILED, f"step {index + 1}: no end within {RESPONSE_SECONDS} s")
             for checks, outcome in ((step.given, UNPROVED), (step.expect, FAILED)):
                 for seen in all_seen:
                     for check in checks:
@@ -85,7 +87,9 @@ class Run:
                 reader, writer = await asyncio.open_connection(sock=sock, limit=MAXIMUM_HEAD)
                 writer.write(message)
                 await read_response(reader, step.method, seen)
-        except (Cut, OSError, TimeoutError) as error:
+        except TimeoutError:
+            seen.hung = True
+        except (Cut, OSError) as error:
             seen.body = seen.body or f"({type(error).__name__}: {error})".encode()
         finally:
             if writer:
