@@ -28,7 +28,8 @@ UNIT_SOURCES := $(wildcard tests/unit/*.c tests/unit/*/*.c)
 UNIT_OBJECTS := $(patsubst %.c,$(OUT)/%.o,$(UNIT_SOURCES))
 # The daemon over a fake loop, clock and network: tests/replay/X.c is linked in place of the real X.c.
 REPLAY_OBJECTS := $(patsubst %.c,$(OUT)/%.o,$(wildcard tests/replay/*.c))
-REPLAY_FAKED := $(patsubst %,$(OUT)/%.o,admin/clock intercept/loop intercept/dial intercept/origdst intercept/access_log)
+REPLAY_FAKED := $(patsubst %,$(OUT)/%.o,admin/clock intercept/loop intercept/dial intercept/origdst \
+	intercept/netlink intercept/access_log)
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
 
 .PHONY: all help test unit replay netns bench run lint format asan tsan fuzz install uninstall clean packages-build
@@ -129,7 +130,8 @@ FUZZ_SECONDS ?= 60
 FUZZ_FLAGS := -std=gnu17 -D_GNU_SOURCE -DWEIR_VERSION='"fuzz"' -I. -g -O1 \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 # What binds functions of all folders together is of no use to a fuzzer.
-FUZZ_SOURCES := $(filter-out admin/main.c admin/validate.c admin/command%,$(wildcard admin/*.c http/*.c acl/*.c))
+FUZZ_SOURCES := $(filter-out admin/main.c admin/validate.c admin/command%,$(wildcard admin/*.c http/*.c acl/*.c)) \
+	$(addprefix cache/,freshness.c policy.c rules.c stored_head.c update.c vary.c)
 
 fuzz:
 	@tools/install-packages build fuzz

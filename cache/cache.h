@@ -143,6 +143,9 @@ void cache_fill_abandon(struct cache_fill *fill);
 // As abandon, but because the origin could not be reached or broke off: what is stored is read in its place
 // where the standards allow it to a disconnected cache [RFC 9111 §4.2.4]. True when it is.
 bool cache_fill_fail(struct cache_fill *fill);
+// Whether something is stored for its request, fit or not to stand in: without, a failure is the origin's
+// alone; with one that must be confirmed, it is that of asking [RFC 9111 §5.2.2.2].
+bool cache_fill_confirms(const struct cache_fill *fill);
 // Readers attached now. 0: nobody waits for it.
 unsigned cache_fill_readers(struct cache_fill *fill);
 // Whether it will be stored: for deciding whether to go on for nobody.

@@ -455,6 +455,10 @@ bool cache_fill_fail(struct cache_fill *fill) {
     return stands_in;
 }
 
+bool cache_fill_confirms(const struct cache_fill *fill) {
+    return fill->selected;
+}
+
 unsigned cache_fill_readers(struct cache_fill *fill) {
     pthread_mutex_lock(&fill->object->lock);
     unsigned readers = object_count_readers(fill->object);

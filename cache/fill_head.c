@@ -4,8 +4,6 @@
 #include "cache/store.h"
 #include "cache/update.h"
 #include "cache/vary.h"
-#include "http/condition.h"
-#include "http/reference.h"
 
 #include <stdlib.h>
 
@@ -163,40 +161,13 @@ static enum fill_kind ask_again(struct cache_fill *fill, const char **reason) {
     return *reason = "validator-differs", FILL_AGAIN;
 }
 
-static bool has_etag(const struct http_head *head, struct view *etag) {
-    const struct http_field *field = http_field_find(head, FIELD_ETAG, 0);
-    if (field)
-        *etag = field->value;
-    return field;
-}
-
-static bool has_equal_date(const struct http_head *a, const struct http_head *b) {
-    const struct http_field *of_a = http_field_find(a, FIELD_LAST_MODIFIED, 0);
-    const struct http_field *of_b = http_field_find(b, FIELD_LAST_MODIFIED, 0);
-    return of_a && of_b && view_equal(of_a->value, of_b->value);
-}
-
-static bool is_meant(const struct http_head *stored, const struct http_head *not_modified) {
-    struct view old, new;
-    if (!has_etag(not_modified, &new))
-        return has_equal_date(stored, not_modified);
-    if (!has_etag(stored, &old))
-        return false;
-    return view_starts(new, VIEW("W/")) ? etag_equal_weak(old, new) : view_equal(old, new);
-}
-
-// Which of those asked about the 304 confirms [RFC 9111 §4.3.4]; NULL: none, or it cannot be told.
+// Which of those asked about it confirms; NULL: none, or it cannot be told.
 static struct cache_object *choose(const struct cache_fill *fill, const struct http_head *not_modified) {
-    struct view etag;
-    struct cache_object *chosen = NULL;
-    if (!has_etag(not_modified, &etag) && !http_field_find(not_modified, FIELD_LAST_MODIFIED, 0))
-        return fill->base_count == 1 ? fill->bases[0] : NULL;
+    const struct stored_head *heads[INDEX_VARIANTS_MAX];
     for (unsigned i = 0; i < fill->base_count; i++)
-        if (is_meant(&fill->bases[i]->head->http, not_modified) &&
-                (!chosen || (chosen != fill->selected &&
-                                    fill->bases[i]->head->freshness.date_s > chosen->head->freshness.date_s)))
-            chosen = fill->bases[i];
-    return chosen;
+        heads[i] = fill->bases[i]->head;
+    int chosen = update_choose(heads, fill->base_count, not_modified);
+    return chosen < 0 ? NULL : fill->bases[chosen];
 }
 
 struct freshening {
@@ -285,26 +256,11 @@ static unsigned collect(struct shard *shard, const struct entry_name *name, cons
     struct entry *entry = index_find(shard, name);
     for (struct cache_object *object = entry ? entry->stored : NULL; object && count < HEADS_MAX;
             object = object->sibling)
-        if (object_phase(object) == PHASE_WHOLE &&
-                vary_matches(object->head->vary, object->head->selectors, request))
+        if (object_phase(object) == PHASE_WHOLE && vary_rank(object->head->vary, object->head->selectors,
+                                                           request, &object->head->http) != VARY_OTHER)
             objects[count++] = object_get(object);
     pthread_mutex_unlock(&shard->lock);
     return count;
-}
-
-static bool is_field_equal(const struct http_head *a, const struct http_head *b, enum field_id id) {
-    const struct http_field *of_a = http_field_find(a, id, 0), *of_b = http_field_find(b, id, 0);
-    return !of_b || (of_a && view_equal(of_a->value, of_b->value));
-}
-
-// Whether every validator received, and the length, are those of the stored one.
-static bool is_same_content(const struct cache_object *object, const struct cache_response *response) {
-    const struct stored_head *head = object->head;
-    int64_t length = head->has_body ? (int64_t)object->body->length : 0;
-    return head->http.status == response->head->status &&
-           is_field_equal(&head->http, response->head, FIELD_ETAG) &&
-           is_field_equal(&head->http, response->head, FIELD_LAST_MODIFIED) &&
-           (response->content_length < 0 || response->content_length == length);
 }
 
 static void freshen_by_head(struct cache *cache, struct freshening *freshening) {
@@ -324,17 +280,22 @@ static void freshen_by_head(struct cache *cache, struct freshening *freshening) 
 void cache_update_by_head(
         struct cache *cache, const struct cache_query *query, const struct cache_response *response) {
     struct cache_object *objects[HEADS_MAX];
-    if (response->head->status != 200)
-        return;
     struct entry_name name = store_name(cache, query);
     struct shard *shard = index_shard(&cache->index, name.key);
     unsigned count = collect(shard, &name, query->head, objects);
     for (unsigned i = 0; i < count; i++) {
         struct freshening freshening = {.base = objects[i], .response = response, .request = query->head};
-        if (is_same_content(objects[i], response))
+        int64_t length = objects[i]->head->has_body ? (int64_t)objects[i]->body->length : -1;
+        switch (update_by_head(&objects[i]->head->http, length, response->head)) {
+        case UPDATE_BY_HEAD_NOTHING:
+            break;
+        case UPDATE_BY_HEAD_FRESHENS:
             freshen_by_head(cache, &freshening);
-        else
+            break;
+        case UPDATE_BY_HEAD_STALE:
             atomic_store_explicit(&objects[i]->contradicted, true, memory_order_relaxed);
+            break;
+        }
         object_put(objects[i]);
     }
     budget_settle(cache);
@@ -364,15 +325,11 @@ static bool enter_index(struct cache_fill *fill) {
     return true;
 }
 
-// A response to GET as well, when it says for how long, and that it is what the target would be
-// [RFC 9110 §9.3.3].
+// Only of a 2xx does Content-Location say that the content is what the target is now [RFC 9110 §8.7].
 static bool is_for_get(const struct cache_fill *fill, const struct arrival *arrival) {
-    const struct http_field *location = http_field_find(arrival->response->head, FIELD_CONTENT_LOCATION, 0);
-    char buffer[REFERENCE_BYTES];
-    struct reference_target target;
-    return arrival->freshness.is_explicit && location &&
-           reference_resolve(fill->spare->authority, fill->spare->path, location->value, buffer, &target) &&
-           view_equal(target.authority, fill->spare->authority) && view_equal(target.path, fill->spare->path);
+    const struct http_head *head = arrival->response->head;
+    return head->status / 100 == 2 &&
+           policy_post(head, &arrival->freshness, fill->spare->authority, fill->spare->path);
 }
 
 static enum fill_kind begin(struct cache_fill *fill, struct arrival *arrival) {
@@ -385,7 +342,7 @@ static enum fill_kind begin(struct cache_fill *fill, struct arrival *arrival) {
     }
     if (atomic_load_explicit(&fill->object->doomed, memory_order_relaxed))
         arrival->verdict = (struct policy_verdict){false, false, "purged"};
-    else if (fill->selected && policy_is_trouble(head->status))
+    else if (fill->selected && policy_keeps_stored(head->status, &arrival->freshness))
         arrival->verdict = (struct policy_verdict){false, false, "trouble"};
     if (!arrival->verdict.is_storable)
         return refuse(fill, arrival);

@@ -26,30 +26,46 @@ struct search {
 };
 
 static bool is_matching(const struct search *search, const struct cache_object *object) {
-    return vary_matches(object->head->vary, object->head->selectors, search->query->head);
-}
-
-// One with Vary before one without, which may be a default that the origin forgot to mark; then the later
-// Date [RFC 9111 §4.1].
-static bool is_preferred(const struct cache_object *object, const struct cache_object *other) {
-    bool varies = object->head->vary.length > 0, other_varies = other->head->vary.length > 0;
-    return varies != other_varies ? varies : object->head->freshness.date_s > other->head->freshness.date_s;
+    const struct stored_head *head = object->head;
+    return vary_rank(head->vary, head->selectors, search->query->head, &head->http) != VARY_OTHER;
 }
 
 static struct cache_object *find_stored(const struct search *search, const struct entry *entry) {
-    struct cache_object *found = NULL;
-    for (struct cache_object *object = entry->stored; object; object = object->sibling)
-        if (is_matching(search, object) && (!found || is_preferred(object, found)))
-            found = object;
-    return found;
+    const struct stored_head *heads[INDEX_VARIANTS_MAX];
+    struct cache_object *objects[INDEX_VARIANTS_MAX];
+    unsigned count = 0;
+    for (struct cache_object *object = entry->stored; object && count < INDEX_VARIANTS_MAX;
+            object = object->sibling) {
+        objects[count] = object;
+        heads[count++] = object->head;
+    }
+    int chosen = vary_choose(heads, count, search->query->head);
+    return chosen < 0 ? NULL : objects[chosen];
+}
+
+// As if nothing were said of a refresh: for a request that takes a stale response anyway, or wants the origin
+// left alone.
+static enum use use_without_refresh(
+        struct search *search, const struct freshness *freshness, const char **reason) {
+    struct freshness plain = *freshness;
+    plain.while_revalidate_s = -1;
+    return policy_use(&search->request, &plain, store_rule(search->query->rules), search->query->now, reason);
 }
 
 static enum use use_of(struct search *search, const struct cache_object *object) {
     const struct cache_query *query = search->query;
     if (atomic_load_explicit(&object->contradicted, memory_order_relaxed))
         return search->reason = "contradicted", USE_NOT;
-    return freshness_use(&object->head->freshness, &search->request.control, store_rule(query->rules),
-            query->now, &search->reason);
+    const struct freshness *freshness = &object->head->freshness;
+    enum use use =
+            policy_use(&search->request, freshness, store_rule(query->rules), query->now, &search->reason);
+    if (use != USE_REFRESH)
+        return use;
+    const char *reason = NULL;
+    enum use plain = use_without_refresh(search, freshness, &reason);
+    if (plain != USE_NOT || search->request.control.only_if_cached)
+        return search->reason = reason, plain;
+    return use;
 }
 
 static bool is_usable(enum use use) {
@@ -96,8 +112,7 @@ static bool may_share(const struct search *search, const struct entry *entry, co
 
 // What was asked with conditions of the store's own is the whole, whatever the request's range.
 static bool asks_alike(const struct search *search, const struct cache_fill *fill) {
-    bool is_for_whole = !fill->asks_range && fill->base_count > 0;
-    return is_for_whole || partial_is_alike(&fill->request->http, search->query->head);
+    return fill->asks_whole || partial_is_alike(&fill->request->http, search->query->head);
 }
 
 // One without a head, whose request would be answered alike.
@@ -165,7 +180,9 @@ static enum lookup decide_fetch(struct search *search, struct entry *entry) {
     enum marker marker = marker_of(search, entry);
     if (marker == MARKER_PASS)
         return say(search, LOOKUP_PASS, "marked");
-    if (entry && marker == MARKER_NONE && !search->query->is_again && (pending = find_pending(search, entry)))
+    // What was asked for before may be older than what a request's no-cache is about.
+    bool may_wait = marker == MARKER_NONE && !search->query->is_again && !request->control.no_cache;
+    if (entry && may_wait && (pending = find_pending(search, entry)))
         return join(search, pending, ROLE_JOINED, "awaited");
     bool can_resume = search->part && !request->has_range && partial_prefix(search->part) > 0;
     search->resumed = can_resume ? search->part : NULL;
@@ -185,11 +202,9 @@ static enum lookup decide_offline(struct search *search, struct entry *entry) {
     return unavailable(search, "offline");
 }
 
-// Used while it is refreshed, once however many ask: by this request, unless another does so, or this one
-// wants the origin left alone.
+// Used while it is refreshed, once however many ask: by this request, unless another does so.
 static enum lookup decide_refresh(struct search *search, struct entry *entry) {
-    search->is_refresh = !search->request.control.only_if_cached && marker_of(search, entry) != MARKER_PASS &&
-                         !find_pending(search, entry);
+    search->is_refresh = marker_of(search, entry) != MARKER_PASS && !find_pending(search, entry);
     return hit(search, search->selected);
 }
 
@@ -231,6 +246,7 @@ static void put_into_index(
         fill->resumed = object_get(search->resumed);
     else
         fill_take_bases(fill, entry, search->selected);
+    fill->asks_whole = fill->base_count > 0;
     if (!entry) {
         entry = spare->entry;
         spare->entry = NULL;
@@ -347,18 +363,24 @@ static void finish_lookup(struct search *search, enum lookup lookup, struct cach
         budget_settle(search->cache);
 }
 
-// Its answer may turn out to be one to GET [RFC 9110 §9.3.3], [RFC 5789 §2].
+// Whether the origin may not be asked, which the store is not for either.
+static bool is_unaskable(struct search *search) {
+    bool is_offline = search->query->is_offline;
+    if (is_offline || search->request.control.only_if_cached)
+        search->reason = is_offline ? "offline" : "only-if-cached";
+    return is_offline || search->request.control.only_if_cached;
+}
+
+// Its answer may turn out to be one to GET [RFC 9110 §9.3.3].
 static bool may_answer_get(const struct search *search) {
-    enum method_id method = search->query->head->method_id;
-    return (method == METHOD_POST || method == METHOD_PATCH) && search->query->store_allowed &&
+    return search->query->head->method_id == METHOD_POST && search->query->store_allowed &&
            !search->request.control.no_store;
 }
 
 static enum lookup pass(struct search *search, bool is_on, struct cache_fill **fill) {
-    if (search->query->is_offline) {
-        search->reason = "offline";
+    search->is_unavailable = is_unaskable(search);
+    if (search->is_unavailable)
         return LOOKUP_PASS;
-    }
     if (!is_on || !may_answer_get(search)) {
         begin_stream(search->cache, search->reader, fill, search->reason);
         return LOOKUP_PASS;
@@ -422,9 +444,8 @@ void lookup_preview(struct cache *cache, const struct cache_query *query, struct
         search.shard = index_shard(&cache->index, search.name.key);
         preview->fill = new_fill(&search, query->head, NULL);
         preview_decision(&search, preview);
-    } else if (query->is_offline) {
-        search.reason = "offline";
-        preview->is_unavailable = true;
+    } else {
+        preview->is_unavailable = is_unaskable(&search);
     }
     preview->reason = search.reason;
 }

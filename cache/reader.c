@@ -19,17 +19,19 @@ static void follow(struct cache_reader *reader) {
     reader->object = object_get(from->successor);
     reader->source = from->stands_in ? SOURCE_STALE : SOURCE_CONFIRMED;
     reader->reason = from->reason;
+    reader->offset = object_first(reader->object->body);
+    reader->position = NULL;
     pthread_mutex_unlock(&from->lock);
     object_put(from);
     CHECK(object_phase(reader->object) == PHASE_WHOLE);
 }
 
-// Whether a joiner may have this response: stored for everyone, its variant, and fresh enough for it. One
-// that was confirmed or generated while the request waited has satisfied the request's no-cache.
+// Whether a joiner may have this response: stored for everyone, its variant, and fresh enough for it or just
+// confirmed.
 static bool is_for(const struct stored_head *head, const struct cache_query *query, const struct news *news) {
     struct cache_request request;
     const char *reason;
-    if (!vary_matches(head->vary, head->selectors, query->head))
+    if (vary_rank(head->vary, head->selectors, query->head, &head->http) == VARY_OTHER)
         return false;
     if (news->is_confirmed)
         return true;
@@ -38,9 +40,7 @@ static bool is_for(const struct stored_head *head, const struct cache_query *que
     if (news->stands_in)
         return freshness_on_error(&head->freshness, &request.control, store_rule(query->rules), query->now,
                 news->trouble, &reason);
-    request.control.no_cache = false;
-    return freshness_use(&head->freshness, &request.control, store_rule(query->rules), query->now, &reason) !=
-           USE_NOT;
+    return policy_use(&request, &head->freshness, store_rule(query->rules), query->now, &reason) != USE_NOT;
 }
 
 static enum reader_role decide(struct cache_object *object, enum reader_role role, const struct news *news,

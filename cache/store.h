@@ -33,6 +33,7 @@ struct cache_fill {
     struct entry *spare;             // for a response that enters the index with its head (POST), else NULL
     struct cache_object *resumed;    // stored in part: its beginning, when the rest was asked for
     bool asks_range;                 // goes out with the request's own Range
+    bool asks_whole;                 // goes out with conditions of the store's own, and without that Range
     bool alone;                      // not to be joined before its head is there
     // the producer's own
     const char *pass_reason; // of a stream

@@ -61,7 +61,7 @@ enum run fetch_give_up(struct fetch *fetch, int status, const char *reason, cons
 
 enum run fetch_fail(struct fetch *fetch, int status, const char *reason, const char *text) {
     struct request *request = request_of(fetch);
-    note_failure(fetch, status, reason, text);
+    note_failure(fetch, cache_fill_confirms(fetch->fill) ? 504 : status, reason, text);
     if (cache_fill_fail(fetch->fill) && request)
         request->fill_kind = FILL_STALE;
     return end(fetch);

@@ -168,7 +168,7 @@ static bool asks_for_upgrade(const struct http_head *head) {
 
 // The store knows nothing of request bodies; but the answer to a POST may be one to GET.
 static bool has_unfit_body(const struct http_head *head, const struct framing *framing) {
-    return framing->kind != FRAMING_NONE && head->method_id != METHOD_POST && head->method_id != METHOD_PATCH;
+    return framing->kind != FRAMING_NONE && head->method_id != METHOD_POST;
 }
 
 static bool is_without_body(const struct framing *framing) {

@@ -251,6 +251,8 @@ def is_forbidden(request, response):
         return "Authorization [§3.5]"
     if response.status < 200 or response.status == 304:
         return "no final response of its own"
+    if response.status in (412, 416):
+        return "an answer to the request's condition or range, which select no response [§4]"
     return None
 
 
@@ -271,7 +273,7 @@ def may_store(request, response, at):
         return False
     if is_forbidden(request, response):
         return False
-    if response.status == 206 and (not etag_of(response) or response.offset is None):
+    if response.status == 206 and response.offset is None:  # which part it is, is not known
         return False
     if not response.complete and response.status not in (200, 206):  # [§3.3]
         return False
@@ -571,6 +573,13 @@ def if_range_holds(request, response, received_wall):
 
 # ---- what a 304 or a HEAD's answer says of what is stored ----
 
+def same_content(a, b):
+    """Whether parts of the two can be joined [RFC 9110 §15.3.7.3]."""
+    if etag_of(a) or etag_of(b):
+        return bool(etag_of(a) and etag_of(b)) and strongly_equal(etag_of(a), etag_of(b))
+    return a.has("Last-Modified") and a.first("Last-Modified") == b.first("Last-Modified")
+
+
 def since_proven(stored_list):
     """Of a list whose most recent is meant: that one, and those before it too where it is not known that a cache has
     stored it."""
@@ -687,6 +696,10 @@ class Cache:
         new.sure = new.is_complete() and "*" not in vary_names(response)
         if not new.sure:
             self.doubt(request.key)
+        for one in self.of_url(request.key):
+            if not (one.is_complete() and new.is_complete()) and same_content(one.response, response):
+                self.supersede(one, response=merged(one.response, response, response_at), request_at=request_at,
+                    response_at=response_at, sure=False)  # joined with it [§3.4]
         for one in self.matching(request):  # it may take the place of what the request would have selected [§4.3.3]
             one.sure = one.proven = False
         self.stored.append(new)

@@ -135,6 +135,14 @@ static void passing(void) {
             play_begin(&play, cache, "GET", "/a", HOST "Cache-Control: only-if-cached\n", NOW), LOOKUP_PASS);
     CU_ASSERT_STRING_EQUAL(play.reason, "only-if-cached");
     CU_ASSERT_PTR_NULL(play.fill);
+    static const char *const alone[] = {"", "If-Match: \"x\"\n", "Range: bytes=0-1\n"};
+    for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) {
+        char fields[128];
+        snprintf(fields, sizeof fields, HOST "Cache-Control: only-if-cached\n%s", alone[i]);
+        CU_ASSERT_EQUAL(play_begin(&play, cache, i ? "GET" : "POST", "/a", fields, NOW), LOOKUP_PASS);
+        CU_ASSERT_STRING_EQUAL(play.reason, "only-if-cached");
+        CU_ASSERT_PTR_NULL(play.fill);
+    }
     CU_ASSERT_EQUAL(objects_of(cache), 0);
     // With a stored whole, all but the first and the last have it.
     play_store(cache, "/a", HOST, FRESH, 100, NOW);

@@ -175,7 +175,7 @@ static void kept(void) {
     // the origin in trouble
     CU_ASSERT_EQUAL(play_get(&stale, cache, "/a", LATER), LOOKUP_STALE);
     CU_ASSERT_EQUAL(play_get(&joiner, cache, "/a", LATER), LOOKUP_JOIN);
-    CU_ASSERT_EQUAL(play_answer(&stale, 503, FRESH, 10), FILL_STREAM);
+    CU_ASSERT_EQUAL(play_answer(&stale, 503, "", 10), FILL_STREAM);
     CU_ASSERT_STRING_EQUAL(stale.reason, "trouble");
     CU_ASSERT_EQUAL(play_head(&joiner), READ_GONE);
     CU_ASSERT_EQUAL(play_head(&stale), READ_READY);

@@ -210,7 +210,8 @@ static void updated_by_head(void) {
             {FRESH "ETag: \"x\"\n", -1, 200, LOOKUP_HIT, LOOKUP_HIT},
             {FRESH, 100, 200, LOOKUP_HIT, LOOKUP_HIT},
             {FRESH "ETag: \"y\"\n", 100, 200, LOOKUP_STALE, LOOKUP_STALE},
-            {FRESH "ETag: \"x\"\n", 99, 200, LOOKUP_STALE, LOOKUP_STALE},
+            {FRESH "ETag: \"x\"\nContent-Length: 99\n", 99, 200, LOOKUP_STALE, LOOKUP_STALE},
+            {FRESH "ETag: \"x\"\nContent-Length: 100\n", 100, 200, LOOKUP_HIT, LOOKUP_HIT},
             {FRESH "ETag: \"x\"\nLast-Modified: " DATE "\n", 100, 200, LOOKUP_STALE, LOOKUP_STALE},
             {"ETag: \"y\"\n", 100, 404, LOOKUP_HIT, LOOKUP_STALE},
             {"ETag: \"y\"\n", 100, 503, LOOKUP_HIT, LOOKUP_STALE},
@@ -257,9 +258,8 @@ static void answers_to_post(void) {
         bool is_stored;
     } rows[] = {
             {"POST", "", FRESH "Content-Location: /a\n", true},
-            {"PATCH", "", FRESH "Content-Location: /a\n", true},
+            {"PATCH", "", FRESH "Content-Location: /a\n", false},
             {"POST", "", FRESH "Content-Location: http://host/a\n", true},
-            {"POST", "", FRESH "Content-Location: a\n", true},
             {"POST", "", FRESH "Content-Location: /b\n", false},
             {"POST", "", FRESH "Content-Location: http://other/a\n", false},
             {"POST", "", FRESH, false},
