@@ -47,6 +47,8 @@ def print_failures(results):
 def print_differences(results):
     """The cases where weir is alone, one way or the other. Who has not come to the point does not differ."""
     others = [name for name in CLOSEST if name in results]
+    if not others:
+        return
     explained = EXPLAINED.read_text()
     print(f"\nwhere weir differs from all of {', '.join(others)}:")
     for place, one in enumerate(results["weir"]):

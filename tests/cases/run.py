@@ -149,7 +149,7 @@ def main():
         results = asyncio.run(run_servers(lab, kinds, cases, options.way))
     if options.details:
         print_failures(results)
-    if options.differences:
+    if options.differences and len(results) > 1 and "weir" in results:
         print_differences(results)
     if len(results) > 1 or options.peers:
         print_table(results)
