@@ -24,6 +24,8 @@ static void read_arrival(struct arrival *arrival, const struct cache_response *r
     cache_control_parse(response->head, &arrival->control);
     freshness_of(&arrival->freshness, response->head, &arrival->control, response->request_at,
             response->response_at);
+    if (rules_ignore_no_cache(response->rules, response->head))
+        arrival->freshness.no_cache = false;
     if (!request)
         return;
     bool vary_is_known = vary_names(response->head, arrival->vary_text, &arrival->vary) &&
@@ -124,7 +126,7 @@ static bool is_outdating(const struct arrival *arrival) {
 // An error of the origin is for the request that met it: the next one asks again.
 static enum marker marker_of(const struct arrival *arrival) {
     bool is_lasting = arrival->verdict.is_general && !policy_is_trouble(arrival->response->head->status);
-    return is_lasting ? MARKER_PASS : MARKER_NONE;
+    return is_lasting ? MARKER_ALONE : MARKER_NONE;
 }
 
 static enum fill_kind refuse(struct cache_fill *fill, const struct arrival *arrival) {

@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define OWN_FIELDS_BYTES 1024 // what weir adds to a head, at the most
 
@@ -158,9 +159,12 @@ static enum result result_of(const struct request *request) {
     UNREACHABLE("source");
 }
 
-static void set_result(struct request *request) {
+static void set_result(struct session *session) {
+    struct request *request = session->request;
     bool is_stored = request->stored.source != SOURCE_ORIGIN && request->stored.reason;
     request->reason = is_stored ? request->stored.reason : request->lookup_reason;
+    if (is_stored && strcmp(request->reason, "refresh-max-stale") == 0) // known since the origin failed
+        counter_add(&session->worker->counters, COUNTER_refresh_max_stale, 1);
     request->result = result_of(request);
 }
 
@@ -265,7 +269,7 @@ static size_t head_bytes(const struct http_head *head) {
 
 bool deliver_head_choose(struct session *session, enum answer *answer) {
     struct request *request = session->request;
-    set_result(request);
+    set_result(session);
     if (!make_parts(request))
         return false;
     *answer = choose(session);
