@@ -53,6 +53,11 @@ def end_to_end(message, aside):
 
 
 def learn(cache, request, contact):
+    response = contact.response
+    if response and request.method == "GET":
+        arrived = model.Stored(request, response, contact.at, contact.at, 0)
+        shared = model.may_store(request, response, contact.at) and arrived.is_wanted_fresh(contact.at)
+        (cache.for_each.discard if shared else cache.for_each.add)(request.key)
     if contact.asked and contact.asked.method == "GET" and request.method == "HEAD":  # it refreshes what is stored
         request = Request("GET", request.target, request.fields, request.destination)
     return cache.learn(request, contact.asked, contact.response, contact.at, contact.at)
@@ -393,7 +398,8 @@ class Judge:
         if not found or not model.is_plain(request):
             return
         best = found[-1]
-        if self.before.matching(request)[-1] is not best or max(found, key=lambda one: one.number) is not best:
+        favourites = [one for one in self.before.of_url(request.key) if model.selects(one, request, favourites=True)]
+        if max(favourites, key=lambda one: model.rank(one, request)) is not best or max(found, key=lambda one: one.number) is not best:
             return  # another one may be there; or Date, Vary and the order of arrival are at odds
         from_store = self.answer.has("X-Id") and not any(contact.response and
             contact.response.first("X-Id") == self.answer.first("X-Id") for contact in self.seen.contacts)
@@ -507,5 +513,6 @@ def judge_sharing(cache, crowd, contacts):
     does_for_all = response.complete and response.status == 200 and model.may_store(first, response, at) and \
         stored.is_wanted_fresh(at) and not stored.never_unconfirmed() and "*" not in model.vary_names(response)
     if does_for_all and len(contacts) > 1:
-        return [Finding("miss", "not-shared", f"{len(contacts)} questions: {response.fields}", stored, crowd[0])]
+        after = "-after-one-for-each" if first.key in cache.for_each else ""
+        return [Finding("miss", f"not-shared{after}", f"{len(contacts)} questions: {response.fields}", stored, crowd[0])]
     return []

@@ -324,7 +324,6 @@ static bool begin(const char *file) {
 static void end(void) {
     worker_free(replay.worker);
     cache_free(replay.daemon.cache);
-    uplink_watch_free(replay.daemon.uplink);
     own_addresses_free(replay.daemon.own);
     uplink_watch_free(replay.daemon.uplink);
     settings_put(replay.settings);

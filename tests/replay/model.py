@@ -179,7 +179,7 @@ def hop_by_hop(message):
 # ---- freshness ----
 
 HEURISTICALLY_CACHEABLE = {200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501}  # [RFC 9110 §15.1]
-UNDERSTOOD = HEURISTICALLY_CACHEABLE | {302, 303, 304, 307}  # for must-understand [§5.2.2.3]
+UNDERSTOOD = {*range(200, 207), *range(300, 306), 307, 308, *range(400, 418), 421, 422, 426, *range(500, 506)}  # [RFC 9110 §15]
 
 Lifetime = namedtuple("Lifetime", "most wanted is_explicit")
 
@@ -349,6 +349,7 @@ class Stored:
     request_at: Moment
     response_at: Moment
     number: int  # in the order of arrival
+    by: str = "GET"  # the method it answered
     sure: bool = True  # a cache that stores what it may has it
     proven: bool = False  # it has been seen to be
     must_confirm: bool = False  # invalidated [§4.4], or contradicted by a HEAD [§4.3.5]
@@ -651,6 +652,7 @@ class Cache:
     def __init__(self):
         self.stored = []
         self.count = 0
+        self.for_each = set()  # URLs whose last answer was of no use to others
 
     def copy(self):
         other = Cache()
@@ -692,7 +694,7 @@ class Cache:
 
     def store(self, request, response, request_at, response_at):
         get = Request("GET", request.target, request.fields, request.destination)
-        new = Stored(get, response, request_at, response_at, self.next_number())
+        new = Stored(get, response, request_at, response_at, self.next_number(), request.method)
         new.sure = new.is_complete() and "*" not in vary_names(response)
         if not new.sure:
             self.doubt(request.key)
@@ -718,8 +720,11 @@ class Cache:
                 for name in ("If-None-Match", "If-Modified-Since")):
             for one in updated:  # it answers the client: a cache should look at it all the same, but need not
                 one.sure = False
-        else:
+        elif len(updated) == 1 or not is_weak(etag_of(response) or "W/"):
             self.stored = [one for one in self.stored if one not in updated]
+        else:  # one of them, the most recent that there is
+            for one in updated:
+                one.sure = False
         return [self.freshened(one, request, response, request_at, response_at) for one in updated]
 
     def freshened(self, old, request, response, request_at, response_at):
