@@ -178,10 +178,10 @@ static enum lookup decide_fetch(struct search *search, struct entry *entry) {
     if (!request->is_get)
         return say(search, LOOKUP_PASS, "head");
     bool is_confirmable = selected && policy_has_validator(&selected->head->http);
-    // A confirmation is for all who wait for it. What was asked for before may be older than what a request's
-    // no-cache is about.
-    bool may_wait = (is_confirmable || marker_of(search, entry) == MARKER_NONE) && !search->query->is_again &&
-                    !request->control.no_cache;
+    bool is_shared = marker_of(search, entry) == MARKER_NONE ||
+                     (is_confirmable && !selected->head->freshness.no_cache); // confirmed for all who wait
+    // What was asked for before may be older than what a request's no-cache is about.
+    bool may_wait = is_shared && !search->query->is_again && !request->control.no_cache;
     if (entry && may_wait && (pending = find_pending(search, entry)))
         return join(search, pending, ROLE_JOINED, "awaited");
     bool can_resume = search->part && !request->has_range && partial_prefix(search->part) > 0;
