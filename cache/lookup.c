@@ -112,8 +112,7 @@ static bool may_share(const struct search *search, const struct entry *entry, co
 
 // What was asked with conditions of the store's own is the whole, whatever the request's range.
 static bool asks_alike(const struct search *search, const struct cache_fill *fill) {
-    bool is_for_whole = !fill->asks_range && fill->base_count > 0;
-    return is_for_whole || partial_is_alike(&fill->request->http, search->query->head);
+    return fill->asks_whole || partial_is_alike(&fill->request->http, search->query->head);
 }
 
 // One without a head, whose request would be answered alike.
@@ -245,6 +244,7 @@ static void put_into_index(
         fill->resumed = object_get(search->resumed);
     else
         fill_take_bases(fill, entry, search->selected);
+    fill->asks_whole = fill->base_count > 0 || lookup == LOOKUP_HIT;
     if (!entry) {
         entry = spare->entry;
         spare->entry = NULL;
