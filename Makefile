@@ -28,10 +28,11 @@ UNIT_SOURCES := $(wildcard tests/unit/*.c tests/unit/*/*.c)
 UNIT_OBJECTS := $(patsubst %.c,$(OUT)/%.o,$(UNIT_SOURCES))
 # The daemon over a fake loop, clock and network: tests/replay/X.c is linked in place of the real X.c.
 REPLAY_OBJECTS := $(patsubst %.c,$(OUT)/%.o,$(wildcard tests/replay/*.c))
-REPLAY_FAKED := $(patsubst %,$(OUT)/%.o,admin/clock intercept/loop intercept/dial intercept/origdst intercept/access_log)
+REPLAY_FAKED := $(patsubst %,$(OUT)/%.o,admin/clock intercept/loop intercept/dial intercept/origdst \
+	intercept/netlink intercept/access_log)
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
 
-.PHONY: all help test unit replay netns bench run lint format asan tsan fuzz install uninstall clean packages-build
+.PHONY: all help test unit replay netns cases peers bench run lint format asan tsan fuzz install uninstall clean packages-build
 .DELETE_ON_ERROR:
 
 all: packages-build
@@ -40,7 +41,8 @@ all: packages-build
 help:
 	@echo 'make            build (installs the packages it needs when root); V=1 shows the commands'
 	@echo 'make run        a LAN, a gateway and an origin in namespaces, with weir on the gateway; ONCE=1 leaves at the end'
-	@echo 'make test       unit, replay and netns tests'
+	@echo 'make test       unit, replay and netns tests, and the conformance cases'
+	@echo 'make cases      the conformance cases alone; make peers: through the other installed caches as well'
 	@echo 'make bench      beside Squid and nginx on one interception path (installs both)'
 	@echo 'make lint asan tsan fuzz    format, arrows and static checks; sanitizers; fuzzers (FUZZ_SECONDS each)'
 	@echo 'make install    to $$(DESTDIR)$$(PREFIX); make uninstall'
@@ -83,7 +85,15 @@ netns: all
 	@tools/install-packages build run test
 	/usr/bin/python3 -m pytest -q -p no:cacheprovider $(NETNS_TESTS)
 
-test: unit replay netns
+# What the standards ask of a shared cache, in real time; `peers` beside the other caches that are installed.
+cases: all
+	@tools/install-packages build run test
+	/usr/bin/python3 tests/cases/run.py $(CASES)
+peers: all
+	@tools/install-packages build run test
+	/usr/bin/python3 tests/cases/run.py --peers --differences $(CASES)
+
+test: unit replay netns cases
 
 # Side by side with Squid and nginx. Installing these two starts their services.
 bench: all
@@ -129,7 +139,9 @@ FUZZ_SECONDS ?= 60
 FUZZ_FLAGS := -std=gnu17 -D_GNU_SOURCE -DWEIR_VERSION='"fuzz"' -I. -g -O1 \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 # What binds functions of all folders together is of no use to a fuzzer.
-FUZZ_SOURCES := $(filter-out admin/main.c admin/validate.c admin/command%,$(wildcard admin/*.c http/*.c acl/*.c))
+FUZZ_SOURCES := $(filter-out admin/main.c admin/validate.c admin/command%,$(wildcard admin/*.c http/*.c acl/*.c)) \
+	$(addprefix cache/,freshness.c policy.c rules.c stored_head.c update.c vary.c) \
+	intercept/refresh_line.c intercept/store_rules.c
 
 fuzz:
 	@tools/install-packages build fuzz

@@ -231,6 +231,7 @@ void cache_stats(struct cache *cache, struct cache_stats *stats);
 
 #define EXPLAIN_VARIANTS_MAX 20     // of one URL, stored and arriving; more are counted
 #define EXPLAIN_DESTINATIONS_MAX 16 // under which one URL is stored; more are counted
+#define EXPLAIN_SPANS_MAX 8         // of one response stored in parts; more are counted
 #define EXPLAIN_TEXT_BYTES 512      // of one field or list; what is longer ends in "..."
 #define EXPLAIN_FIELDS_BYTES 4096
 
@@ -245,8 +246,13 @@ struct cache_variant {
     bool is_selected; // by the query's fields
     int status;
     int64_t age_s, lifetime_s;
-    int64_t content_length;             // -1: not known yet
-    uint64_t content_bytes;             // there now
+    int64_t content_length; // -1: not known yet
+    uint64_t content_bytes; // there now
+    bool is_partial;        // stored with holes: `spans` are there
+    unsigned span_count;
+    struct {
+        uint64_t first, last;
+    } spans[EXPLAIN_SPANS_MAX];
     uint64_t memory_bytes;              // all it takes; of what is stored alone
     bool is_confirmed_first;            // no-cache: confirmed before every use
     bool is_never_stale;                // must-revalidate and its kin

@@ -162,6 +162,8 @@ void fill_leave_index(struct cache_fill *fill, enum marker marker, bool drop_sel
         store_unlink(cache, object, &dropped);
         if (drop_selected && fill->selected && fill->selected->entry == entry)
             store_unlink(cache, fill->selected, &dropped);
+        if (drop_selected && fill->resumed && fill->resumed->entry == entry)
+            store_unlink(cache, fill->resumed, &dropped);
         if (marker != MARKER_NONE)
             budget_give(cache, index_mark(shard, entry, marker, fill->now.steady_s));
         store_release(cache, shard, entry);

@@ -24,6 +24,8 @@ static void read_arrival(struct arrival *arrival, const struct cache_response *r
     cache_control_parse(response->head, &arrival->control);
     freshness_of(&arrival->freshness, response->head, &arrival->control, response->request_at,
             response->response_at);
+    if (rules_ignore_no_cache(response->rules, response->head))
+        arrival->freshness.no_cache = false;
     if (!request)
         return;
     bool vary_is_known = vary_names(response->head, arrival->vary_text, &arrival->vary) &&

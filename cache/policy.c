@@ -1,9 +1,7 @@
 #include "cache/policy.h"
 
 #include "http/date.h"
-#include "http/target.h"
-
-#include <string.h>
+#include "http/reference.h"
 
 static bool has(const struct http_head *head, enum field_id id) {
     return http_field_find(head, id, 0) != NULL;
@@ -230,35 +228,18 @@ struct policy_verdict policy_partial(const struct http_head *request, const stru
 
 // ---- POST ----
 
-// Cuts "http:" and "//authority" off a URI. False when they are not this origin's, or it is a relative path.
-static bool take_origin(struct view *uri, struct view authority) {
-    char text[AUTHORITY_BYTES];
-    struct authority parsed;
-    const struct view scheme = VIEW("http:"), slashes = VIEW("//");
-    bool has_scheme = view_starts_fold(*uri, scheme);
-    if (has_scheme)
-        *uri = view_skip(*uri, scheme.length);
-    if (!view_starts(*uri, slashes))
-        return !has_scheme && view_starts(*uri, VIEW("/"));
-    *uri = view_skip(*uri, slashes.length);
-    size_t length = 0;
-    while (length < uri->length && !memchr("/?#", uri->data[length], 3))
-        length++;
-    if (!authority_parse(view_take(*uri, length), &parsed))
-        return false;
-    *uri = view_skip(*uri, length);
-    return view_equal((struct view){text, authority_normalise(&parsed, text, sizeof text)}, authority);
-}
-
-bool policy_names_target(struct view uri, struct view authority, struct view path) {
-    if (!take_origin(&uri, authority))
-        return false;
-    return view_equal(uri.length ? uri : VIEW("/"), path);
+static bool names_target(struct view reference, struct view authority, struct view path) {
+    char buffer[REFERENCE_BYTES];
+    struct reference_target target;
+    bool has_fragment = view_find(reference, '#') < reference.length; // none is allowed there
+    return reference.length > 0 && !has_fragment &&
+           reference_resolve(authority, path, reference, buffer, &target) &&
+           view_equal(target.authority, authority) && view_equal(target.path, path);
 }
 
 bool policy_post(const struct http_head *response, const struct freshness *freshness, struct view authority,
         struct view path) {
     const struct http_field *location = http_field_find(response, FIELD_CONTENT_LOCATION, 0);
     return location && http_field_total(response, FIELD_CONTENT_LOCATION) == 1 && freshness->is_explicit &&
-           freshness->explicit_s > 0 && policy_names_target(location->value, authority, path);
+           freshness->explicit_s > 0 && names_target(location->value, authority, path);
 }

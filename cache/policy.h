@@ -53,10 +53,6 @@ struct policy_verdict policy_partial(const struct http_head *request, const stru
 bool policy_post(const struct http_head *response, const struct freshness *freshness, struct view authority,
         struct view path);
 
-// Whether a URI reference is this target: absolute, or an absolute path. Byte for byte, the scheme and the
-// authority aside; a relative path is none.
-bool policy_names_target(struct view uri, struct view authority, struct view path);
-
 // ETag or a readable Last-Modified: it can be confirmed.
 bool policy_has_validator(const struct http_head *response);
 

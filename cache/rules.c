@@ -38,3 +38,24 @@ bool rules_store_response(const struct cache_rules *rules, int status, struct vi
     }
     return true;
 }
+
+static bool is_class(const struct http_head *response, struct view class) {
+    const struct http_field *field = http_field_find(response, FIELD_CONTENT_TYPE, 0);
+    return field && view_starts_fold(field->value, class);
+}
+
+bool rules_ignore_no_cache(const struct cache_rules *rules, const struct http_head *response) {
+    switch (rules ? rules->no_cache : NO_CACHE_OBEYED) {
+    case NO_CACHE_OBEYED:
+        return false;
+    case NO_CACHE_IGNORED:
+        return true;
+    case NO_CACHE_IGNORED_OF_IMAGES:
+        return is_class(response, VIEW("image/"));
+    case NO_CACHE_IGNORED_BUT_TEXT:
+        return http_field_find(response, FIELD_CONTENT_TYPE, 0) && !is_class(response, VIEW("text/"));
+    case NO_CACHE_IGNORED_BUT_REDIRECTS:
+        return !http_field_find(response, FIELD_LOCATION, 0);
+    }
+    return false;
+}

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "admin/view.h"
+#include "http/head.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,3 +71,6 @@ enum refresh_option rules_option(const char *reason);
 
 // Whether `rules->responses` want a response of this status and Content-Type ("" without one) stored.
 bool rules_store_response(const struct cache_rules *rules, int status, struct view content_type);
+
+// Whether `rules` (NULL: none) have the no-cache of this response not seen.
+bool rules_ignore_no_cache(const struct cache_rules *rules, const struct http_head *response);

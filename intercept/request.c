@@ -210,8 +210,6 @@ void request_count_rule(struct worker *worker, const char *reason) {
             [REFRESH_OPTION_COUNT] = COUNTER_COUNT,
     };
     enum counter_id counter = reason ? counters[rules_option(reason)] : COUNTER_COUNT;
-    if (reason && strcmp(reason, "refresh-max-stale") == 0)
-        counter = COUNTER_refresh_max_stale;
     if (counter != COUNTER_COUNT)
         counter_add(&worker->counters, counter, 1);
 }

@@ -1,8 +1,9 @@
 // Any bytes as a configuration: no crash, no leak, and what is said about errors is true. A good one prints,
-// and each printed value reads back as itself.
+// and each printed value reads back as itself; its rules of storing are built and asked.
 #include "admin/config.h"
 #include "admin/check.h"
 #include "admin/option.h"
+#include "intercept/store_rules.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,18 @@ static void check_values(struct config *config) {
     }
 }
 
+static void check_rules(const struct config *config) {
+    struct config_errors errors = {0};
+    struct cache_rules found;
+    struct store_rules *rules = store_rules_new(config, &errors);
+    CHECK((rules == NULL) == (errors.count > 0));
+    check_errors(&errors);
+    if (rules && store_rules_find(rules, VIEW("www.example.com:81"), VIEW("/a/b.deb?c=d"), &found))
+        CHECK(!found.refresh || (found.refresh->min_s >= 0 && found.refresh->max_s >= 0));
+    store_rules_free(rules);
+    config_errors_fini(&errors);
+}
+
 static void print(const struct config *config) {
     char *text = NULL;
     size_t length = 0;
@@ -62,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_errors(&config->notes);
         print(config);
         check_values(config);
+        check_rules(config);
     }
     config_free(config);
     config_errors_fini(&errors);

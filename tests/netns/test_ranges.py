@@ -429,6 +429,7 @@ def test_aria2_then_a_whole(way4, tmp_path):
         way4.lab.lan.run("aria2c", "-q", "-x4", "-s4", "-k1M", "--async-dns=false", "--file-allocation=none",
                 "-d", str(tmp_path), "-o", name, url)
         assert (tmp_path / name).read_bytes() == pattern(size)
-        if name == "first":
+        if name == "first":  # a fetch may still be fetching the rest
+            wait_for(lambda: way4.fetch(target, "HEAD").cache == "hit", what="the whole to be stored")
             before = way4.origin.count(target)
     assert way4.origin.count(target) == before

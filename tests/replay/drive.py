@@ -193,7 +193,8 @@ class Origin:
         body = b"" if how["status"] == 204 else content(name)
         fields = self.common_fields(how, asked)
         if how["status"] != 204:
-            fields.append(("X-Body", name))
+            if asked.method != "HEAD":  # it would be taken for news of the stored fields
+                fields.append(("X-Body", name))
             fields.append(("Content-Type", "text/plain"))
             fields += self.negotiated(how, asked)
         if how["location"] and (300 <= how["status"] < 400 or asked.method not in ("GET", "HEAD")):

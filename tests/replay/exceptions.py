@@ -28,7 +28,22 @@ def is_judged_by_the_origin(stored, _):
     return stored.request.has("If-Match") or stored.request.has("If-Unmodified-Since")
 
 
+def is_of_patch(stored, _):
+    return stored.by == "PATCH"
+
+
+def is_stale_of_post(stored, _):
+    return stored.by == "POST" and stored.lifetime.wanted == 0
+
+
 EXCEPTIONS = [
+    Exception_("patch", ["not-", "reused-older", "asked-though-usable"], is_of_patch,
+        "RFC 5789 §2 lets the answer to a PATCH be stored as RFC 9110 §9.3.3 does with POST; nobody is known to rely on it."),
+    Exception_("stale answer to POST", ["not-", "reused-older"], is_stale_of_post,
+        "The answer to a POST is kept for GET when it is fresh alone: RFC 9110 §9.3.3 asks for explicit freshness."),
+    Exception_("one for each", ["not-shared-after-one-for-each"], lambda stored, seen: True,
+        "When the last answer of a URL was of no use to others, those who ask at the same time do not queue for each other: "
+        "they would most likely wait in vain."),
     Exception_("trouble", ["not-", "reused-older", "asked-though-usable"], is_trouble,
         "An answer that tells of the origin's trouble does not take the place of a stored good one, whatever lifetime it "
         "carries: RFC 9111 §4.3.3 leaves it to the cache."),

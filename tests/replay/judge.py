@@ -6,7 +6,7 @@ another variant or another place is recognised."""
 import hashlib
 import re
 from collections import namedtuple
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import model
 from model import Moment, Request, Response
@@ -53,6 +53,11 @@ def end_to_end(message, aside):
 
 
 def learn(cache, request, contact):
+    response = contact.response
+    if response and request.method == "GET":
+        arrived = model.Stored(request, response, contact.at, contact.at, 0)
+        shared = model.may_store(request, response, contact.at) and arrived.is_wanted_fresh(contact.at)
+        (cache.for_each.discard if shared else cache.for_each.add)(request.key)
     if contact.asked and contact.asked.method == "GET" and request.method == "HEAD":  # it refreshes what is stored
         request = Request("GET", request.target, request.fields, request.destination)
     return cache.learn(request, contact.asked, contact.response, contact.at, contact.at)
@@ -172,7 +177,8 @@ class Judge:
         """A part covers what was asked, possibly several ranges made one [RFC 9110 §15.3.7.2]; or it is the origin's
         own word, passed on."""
         if any(contact.response and contact.response.status == 206 and contact.response.offset == first and
-                contact.response.body and first + len(contact.response.body) - 1 <= last for contact in self.seen.contacts):
+                contact.response.body and first + len(contact.response.body) - 1 <= last
+                for contact in self.seen.contacts + self.seen.others):
             return True
         inside = [one for one in wanted or [] if first <= one[0] and one[1] <= last]
         return bool(inside) and min(one[0] for one in inside) == first and max(one[1] for one in inside) == last
@@ -217,7 +223,7 @@ class Judge:
                 best = self.findings, candidate
         self.findings = before + best[0]
         for one in self.cache.stored:
-            if one.number == best[1].number:
+            if isinstance(best[1], model.Stored) and one.number == best[1].number:
                 one.proven = True
 
     def check_own_page(self):
@@ -244,7 +250,11 @@ class Judge:
         answer, response = self.answer, contact.response
         if response.status == 304:
             return self.check_confirmed(contact)
-        self.check_fields(response, is_stored=False)
+        # Joined with what is stored of it, the response renews its fields [RFC 9111 §3.4].
+        partial = [one.response for one in self.before.of_url(self.request.key) if not one.is_complete() and
+            response.status == 206 and one.response.first("X-Body") == response.first("X-Body")]
+        heads = [response] + [model.merged(one, response, contact.at) for one in partial]
+        self.check_any(heads, lambda head: self.check_fields(head, is_stored=bool(partial) and head is not response))
         if self.answer.first("X-Body") != response.first("X-Body"):
             self.wrong("mixed-response", f"{self.answer.first('X-Body')} under the head of {response.first('X-Body')}")
         self.check_status(response)
@@ -315,12 +325,16 @@ class Judge:
         grounds, reason = model.why_usable(stored, request, now, bool(asked), error, disconnected)
         # What has come since the request was made for another who asked the same is as good as confirmed.
         is_shared = bool(self.seen.others) and stored.response_at == now
-        if not grounds and not (is_shared and stored.is_fresh(now) and not stored.never_unconfirmed()):
+        is_confirmed = any(contact.response and contact.response.status == 304 and
+            contact.response.first("X-Id") == self.answer.first("X-Id") for contact in self.seen.others)
+        if not grounds and not is_confirmed and \
+                not (is_shared and stored.is_fresh(now) and not stored.never_unconfirmed()):
             self.wrong("reused-wrongly", f"{reason}; age {stored.age(now)}, lifetime {stored.lifetime.most}, "
                 f"{stored.response.lines('Cache-Control')}")
         for one in self.before.matching(request):
             order = model.rank(one, request), model.rank(stored, request)
-            if one.sure and order[0] > order[1] and (one.is_fresh(now) or one.number > stored.number):
+            if one.sure and order[0] > order[1] and (one.is_fresh(now) or one.number > stored.number) and \
+                    one.response_at != stored.response_at:
                 self.say("wrong" if one.proven else "miss", "reused-older",
                     f"{stored.response.first('X-Id')}, and there is {one.response.first('X-Id')}", one)
         ages = {stored.age(now), min(stored.age(now), model.DELTA_MAXIMUM)}  # [RFC 9111 §1.2.2]
@@ -384,7 +398,8 @@ class Judge:
         if not found or not model.is_plain(request):
             return
         best = found[-1]
-        if self.before.matching(request)[-1] is not best or max(found, key=lambda one: one.number) is not best:
+        favourites = [one for one in self.before.of_url(request.key) if model.selects(one, request, favourites=True)]
+        if max(favourites, key=lambda one: model.rank(one, request)) is not best or max(found, key=lambda one: one.number) is not best:
             return  # another one may be there; or Date, Vary and the order of arrival are at odds
         from_store = self.answer.has("X-Id") and not any(contact.response and
             contact.response.first("X-Id") == self.answer.first("X-Id") for contact in self.seen.contacts)
@@ -403,7 +418,7 @@ class Judge:
             elif contacts and grounds in (model.FRESH, model.MAX_STALE) and \
                     not model.window_permits(best, "stale-while-revalidate", now):
                 self.say("miss", "asked-though-usable", grounds, best)
-            elif grounds == model.WHILE_REVALIDATE and not contacts and \
+            elif grounds == model.WHILE_REVALIDATE and not contacts and not self.seen.others and \
                     self.answer.first("X-Id") == best.response.first("X-Id"):
                 self.wrong("not-refreshed", "[RFC 5861 §3]")
             return
@@ -464,15 +479,22 @@ def judge_crowd(cache, crowd, contacts):
     return findings
 
 
+def as_it_arrives(response):
+    """What it is to those who join it before its end, which may not come."""
+    if response is None or response.complete:
+        return response
+    return Response(response.status, response.fields, response.body, True, response.offset, response.size)
+
+
 def judge_one_of_many(cache, seen, learnt):
     others = [(request, contact) for request, contact in learnt if contact not in seen.contacts]
     best = None
     for before in range(len(others) + 1):
         state = cache.copy()
         for request, contact in others[:before]:
-            learn(state, request, contact)
+            learn(state, request, replace(contact, response=as_it_arrives(contact.response)))
         wrong = [finding for finding in judge(state, seen) if finding.kind == "wrong"]
-        if best is None or len(wrong) < len(best):
+        if best is None or len(wrong) <= len(best):
             best = wrong
     return best
 
@@ -491,5 +513,6 @@ def judge_sharing(cache, crowd, contacts):
     does_for_all = response.complete and response.status == 200 and model.may_store(first, response, at) and \
         stored.is_wanted_fresh(at) and not stored.never_unconfirmed() and "*" not in model.vary_names(response)
     if does_for_all and len(contacts) > 1:
-        return [Finding("miss", "not-shared", f"{len(contacts)} questions: {response.fields}", stored, crowd[0])]
+        after = "-after-one-for-each" if first.key in cache.for_each else ""
+        return [Finding("miss", f"not-shared{after}", f"{len(contacts)} questions: {response.fields}", stored, crowd[0])]
     return []

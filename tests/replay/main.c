@@ -6,6 +6,7 @@
 //     send N HEX                   on connection N, a client's or an origin's
 //     shutdown N, close N, reset N, pause N, resume N
 //     refuse ERRNO COUNT           the next COUNT connection attempts fail; COUNT 0: all from now on
+//     route up|down                whether there is a default route
 //     settle                       until nothing more can happen without time passing
 //     advance MS                   time passes
 //     wall MS                      the wall clock is set by MS
@@ -17,10 +18,12 @@
 // Exit status 1, with what is wrong on standard error, when anything is left then.
 #include "admin/check.h"
 #include "intercept/accept.h"
+
 #include "intercept/session.h"
 #include "intercept/worker.h"
 #include "tests/replay/clock.h"
 #include "tests/replay/loop.h"
+#include "tests/replay/netlink.h"
 #include "tests/replay/network.h"
 
 #include <dirent.h>
@@ -34,6 +37,7 @@
 
 #define WORDS 4
 #define DESCRIPTORS 4096
+#define UPLINK_TICK_MS 500
 #define DAY_MS 86400000
 #define COMMAND_SECONDS 120 // real ones: a command that takes so long never ends
 
@@ -41,7 +45,8 @@ static struct replay {
     struct daemon daemon;
     struct settings *settings;
     struct worker *worker;
-    char *line; // getline's
+    struct deadline uplink_tick; // as the supervisor's, while `offline` is auto
+    char *line;                  // getline's
     size_t line_size;
     bool failed;
 } replay;
@@ -107,7 +112,7 @@ static const char *do_connect(char **words) {
     if (!listener)
         return "nothing listens for that";
     local.port = listener->point->address.port;
-    CHECK(address_parse(VIEW("10.0.0.1"), &local.address));
+    CHECK(address_parse(VIEW(REPLAY_ADDRESS), &local.address));
     accept_connection(listener, network_connect(&destination, &id), &peer, &local);
     snprintf(answer, sizeof answer, " %u", id);
     return NULL;
@@ -169,6 +174,19 @@ static const char *do_wall(char **words) {
     return NULL;
 }
 
+static void on_uplink_tick(struct deadline *deadline) {
+    int64_t now_ms = loop_now_ms(replay.worker->loop);
+    uplink_watch_tick(replay.daemon.uplink, replay.worker->loop, replay.daemon.own, replay.settings, now_ms);
+    deadline_set(deadline, replay.settings->config->offline == OFFLINE_AUTO ? now_ms + UPLINK_TICK_MS : 0);
+}
+
+static const char *do_route(char **words) {
+    if (!words[1] || (strcmp(words[1], "up") != 0 && strcmp(words[1], "down") != 0))
+        return "route up|down";
+    netlink_set_route(strcmp(words[1], "up") == 0);
+    return NULL;
+}
+
 static struct settings *load(const char *file) {
     struct config_errors errors = {0};
     struct settings *settings = settings_load(file, &errors);
@@ -187,6 +205,7 @@ static const char *do_reload(char **words) {
     worker_reload(replay.worker, next);
     settings_put(replay.settings);
     replay.settings = next;
+    on_uplink_tick(&replay.uplink_tick);
     return NULL;
 }
 
@@ -215,6 +234,8 @@ static void expect_none(unsigned long long count, const char *what) {
 static const char *do_end(char **words) {
     struct cache_stats stats;
     (void)words;
+    deadline_set(&replay.uplink_tick, 0);
+    uplink_watch_stop(replay.daemon.uplink);
     network_end_all();
     loop_advance(replay.worker->loop, DAY_MS);
     cache_stats(replay.daemon.cache, &stats);
@@ -234,8 +255,8 @@ static const struct verb {
     const char *(*run)(char **words);
 } verbs[] = {{"connect", do_connect}, {"send", do_send}, {"shutdown", do_shutdown}, {"close", do_close},
         {"reset", do_reset}, {"pause", do_pause}, {"resume", do_resume}, {"refuse", do_refuse},
-        {"settle", do_settle}, {"advance", do_advance}, {"wall", do_wall}, {"reload", do_reload},
-        {"purge", do_purge}, {"stats", do_stats}, {"end", do_end}};
+        {"route", do_route}, {"settle", do_settle}, {"advance", do_advance}, {"wall", do_wall},
+        {"reload", do_reload}, {"purge", do_purge}, {"stats", do_stats}, {"end", do_end}};
 
 static const char *run_line(char *line) {
     char *words[WORDS] = {0}, *rest;
@@ -288,22 +309,27 @@ static bool begin(const char *file) {
     settings_cache_limits(replay.settings, &limits);
     replay.daemon.cache = cache_new(&limits);
     replay.daemon.own = own_addresses_new(&error);
-    CHECK(replay.daemon.cache && replay.daemon.own);
+    replay.daemon.uplink = uplink_watch_new();
+    CHECK(replay.daemon.cache && replay.daemon.own && replay.daemon.uplink);
     replay.worker = worker_new(&replay.daemon, 0, replay.settings, sockets);
     CHECK(replay.worker);
     replay.daemon.workers = &replay.worker;
     replay.daemon.worker_count = 1;
     loop_ignore(replay.worker->loop, &replay.worker->tick);
+    deadline_init(&replay.uplink_tick, replay.worker->loop, on_uplink_tick);
+    on_uplink_tick(&replay.uplink_tick);
     return true;
 }
 
 static void end(void) {
     worker_free(replay.worker);
     cache_free(replay.daemon.cache);
+    uplink_watch_free(replay.daemon.uplink);
     own_addresses_free(replay.daemon.own);
     settings_put(replay.settings);
     network_free();
     free(replay.line);
+    replay = (struct replay){.failed = replay.failed}; // what was forgotten is a leak then
 }
 
 int main(int argc, char **argv) {

@@ -179,7 +179,7 @@ def hop_by_hop(message):
 # ---- freshness ----
 
 HEURISTICALLY_CACHEABLE = {200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501}  # [RFC 9110 §15.1]
-UNDERSTOOD = HEURISTICALLY_CACHEABLE | {302, 303, 304, 307}  # for must-understand [§5.2.2.3]
+UNDERSTOOD = {*range(200, 207), *range(300, 306), 307, 308, *range(400, 418), 421, 422, 426, *range(500, 506)}  # [RFC 9110 §15]
 
 Lifetime = namedtuple("Lifetime", "most wanted is_explicit")
 
@@ -251,6 +251,8 @@ def is_forbidden(request, response):
         return "Authorization [§3.5]"
     if response.status < 200 or response.status == 304:
         return "no final response of its own"
+    if response.status in (412, 416):
+        return "an answer to the request's condition or range, which select no response [§4]"
     return None
 
 
@@ -271,7 +273,7 @@ def may_store(request, response, at):
         return False
     if is_forbidden(request, response):
         return False
-    if response.status == 206 and (not etag_of(response) or response.offset is None):
+    if response.status == 206 and response.offset is None:  # which part it is, is not known
         return False
     if not response.complete and response.status not in (200, 206):  # [§3.3]
         return False
@@ -347,6 +349,7 @@ class Stored:
     request_at: Moment
     response_at: Moment
     number: int  # in the order of arrival
+    by: str = "GET"  # the method it answered
     sure: bool = True  # a cache that stores what it may has it
     proven: bool = False  # it has been seen to be
     must_confirm: bool = False  # invalidated [§4.4], or contradicted by a HEAD [§4.3.5]
@@ -571,6 +574,13 @@ def if_range_holds(request, response, received_wall):
 
 # ---- what a 304 or a HEAD's answer says of what is stored ----
 
+def same_content(a, b):
+    """Whether parts of the two can be joined [RFC 9110 §15.3.7.3]."""
+    if etag_of(a) or etag_of(b):
+        return bool(etag_of(a) and etag_of(b)) and strongly_equal(etag_of(a), etag_of(b))
+    return a.has("Last-Modified") and a.first("Last-Modified") == b.first("Last-Modified")
+
+
 def since_proven(stored_list):
     """Of a list whose most recent is meant: that one, and those before it too where it is not known that a cache has
     stored it."""
@@ -642,6 +652,7 @@ class Cache:
     def __init__(self):
         self.stored = []
         self.count = 0
+        self.for_each = set()  # URLs whose last answer was of no use to others
 
     def copy(self):
         other = Cache()
@@ -683,10 +694,14 @@ class Cache:
 
     def store(self, request, response, request_at, response_at):
         get = Request("GET", request.target, request.fields, request.destination)
-        new = Stored(get, response, request_at, response_at, self.next_number())
+        new = Stored(get, response, request_at, response_at, self.next_number(), request.method)
         new.sure = new.is_complete() and "*" not in vary_names(response)
         if not new.sure:
             self.doubt(request.key)
+        for one in self.of_url(request.key):
+            if not (one.is_complete() and new.is_complete()) and same_content(one.response, response):
+                self.supersede(one, response=merged(one.response, response, response_at), request_at=request_at,
+                    response_at=response_at, sure=False)  # joined with it [§3.4]
         for one in self.matching(request):  # it may take the place of what the request would have selected [§4.3.3]
             one.sure = one.proven = False
         self.stored.append(new)
@@ -705,8 +720,11 @@ class Cache:
                 for name in ("If-None-Match", "If-Modified-Since")):
             for one in updated:  # it answers the client: a cache should look at it all the same, but need not
                 one.sure = False
-        else:
+        elif len(updated) == 1 or not is_weak(etag_of(response) or "W/"):
             self.stored = [one for one in self.stored if one not in updated]
+        else:  # one of them, the most recent that there is
+            for one in updated:
+                one.sure = False
         return [self.freshened(one, request, response, request_at, response_at) for one in updated]
 
     def freshened(self, old, request, response, request_at, response_at):

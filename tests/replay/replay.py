@@ -195,6 +195,11 @@ class Replay:
     def mend(self):
         self._command("refuse 0 0")
 
+    def route(self, there):
+        """Whether the gateway has a default route."""
+        self.look()
+        self._command(f"route {'up' if there else 'down'}")
+
     def settle(self):
         """Until nothing more can happen without time passing."""
         self._untouched = False

@@ -150,3 +150,10 @@ def test_a_listener_for_both(destination):
 def test_who_is_not_intercepted_is_refused():
     with Replay("listen 3129 redirect\n") as replay, pytest.raises(ReplayError, match="nothing listens"):
         replay.connect(None)
+
+
+def test_the_gateway_itself_is_no_origin():
+    with Replay() as replay:
+        client = replay.connect("10.0.0.1:80")
+        client.send(GET)
+        assert client.received.startswith(b"HTTP/1.1 403 ") and replay.dials == []

@@ -116,6 +116,89 @@ def test_offline_serves_whatever_is_stored(play, control):
     assert (got.status, got.body, got.age, got.result, got.reason) == (200, b"one", 100, "STALE", "offline")
 
 
+# ---- offline auto ----
+
+AUTO = "cache_mem 16M\noffline auto\n"
+STALE = "max-age=10"
+
+
+def is_offline(play):
+    """Nothing is dialled for what is absent."""
+    dialled = len(play.replay.dials)
+    got = play.exchange(ask("/absent", cache_control="no-store"), reply(200, "there"))
+    assert got.status == 200 and len(got.all_seen) == 1 or got.status == 504 and len(play.replay.dials) == dialled
+    return got.status == 504
+
+
+def test_offline_auto_follows_the_default_route():
+    """With hysteresis: gone for 2 s, back for 1 s."""
+    with Play(AUTO) as play:
+        play.advance(1)
+        play.exchange(A, reply(200, "one", cache_control=STALE))
+        play.advance(20)
+        play.replay.route(False)
+        play.advance(1)
+        assert not is_offline(play)
+        play.cut("ENETUNREACH")
+        play.advance(2)
+        assert is_offline(play)
+        got = play.exchange(A)
+        assert (got.body, got.age, got.reason) == (b"one", 23, "offline")
+        play.replay.route(True)  # probes still fail
+        play.advance(0.5)
+        assert is_offline(play)
+        play.advance(2)
+        play.mend()
+        assert not is_offline(play)
+        assert play.exchange(A, reply(200, "two", cache_control=STALE)).body == b"two"
+
+
+def test_a_way_without_a_default_route_is_a_way():
+    with Play(AUTO) as play:
+        play.advance(1)
+        play.exchange(A, reply(200, "one"))
+        play.replay.route(False)
+        play.advance(10)
+        assert is_offline(play)
+        play.advance(1)  # a probe succeeds
+        while play.replay.accept():
+            pass
+        play.advance(10)
+        assert not is_offline(play)
+
+
+def test_offline_auto_after_unrelated_failures():
+    """Four networks one after another; a probe finds the way again."""
+    with Play(AUTO) as play:
+        play.advance(1)
+        play.exchange(A, reply(200, "one", cache_control=STALE))
+        play.advance(20)
+        play.cut("EHOSTUNREACH")
+        for number in range(4):
+            assert not play.log[-1]["reason"] == "offline"
+            play.exchange(ask("/", to=f"198.51.{number}.1:80"))
+        dialled = len(play.replay.dials)
+        assert play.exchange(A).reason == "offline" and play.exchange(ask("/b")).status == 504
+        assert len(play.replay.dials) == dialled
+        play.advance(60)
+        assert len(play.replay.dials) - dialled in range(10, 14)  # probes, one in 5 s
+        play.mend()
+        play.advance(6)
+        while play.replay.accept():
+            pass  # the probe's
+        assert play.exchange(A, reply(200, "two", cache_control=STALE)).body == b"two"
+
+
+def test_one_network_that_is_down_is_no_reason():
+    with Play(AUTO) as play:
+        play.advance(1)
+        play.cut("EHOSTUNREACH")
+        for number in range(20):
+            play.exchange(ask("/", to=f"198.51.100.{number + 1}:80"))
+        play.mend()
+        assert not is_offline(play)
+
+
 # ---- what is stored ----
 
 def configured(config, first, seconds, request=A):

@@ -343,8 +343,8 @@ static void posts(void) {
             {SIXTY "Content-Location: /a\n", false},
             {SIXTY "Content-Location: /A?b\n", false},
             {SIXTY "Content-Location: /a?b#c\n", false},
-            {SIXTY "Content-Location: a?b\n", false},
-            {SIXTY "Content-Location: ?b\n", false},
+            {SIXTY "Content-Location: a?b\n", true},
+            {SIXTY "Content-Location: ?b\n", true},
             {SIXTY "Content-Location:\n", false},
             {SIXTY "Content-Location: https://host.example/a?b\n", false},
             {SIXTY "Content-Location: http:/a?b\n", false},
@@ -363,8 +363,6 @@ static void posts(void) {
             printf("posts row %zu: %d\n%s", i, is_for_target, rows[i].fields);
         CU_ASSERT_EQUAL(is_for_target, rows[i].is_for_target);
     }
-    CU_ASSERT_TRUE(policy_names_target(VIEW("http://host.example"), VIEW("host.example"), VIEW("/")));
-    CU_ASSERT_TRUE(policy_names_target(VIEW("http://[::1]:8080/"), VIEW("[::1]:8080"), VIEW("/")));
 }
 
 // [RFC 9111 §4.3.3]
