@@ -244,7 +244,7 @@ static void take_stored(
         fill->resumed = object_get(search->resumed);
     else
         fill_take_bases(fill, entry, search->selected);
-    fill->asks_whole = fill->base_count > 0;
+    fill->asks_whole = fill->base_count > 0 || lookup == LOOKUP_HIT;
 }
 
 static void write_fields(struct cache_fill *fill) {
