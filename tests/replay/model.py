@@ -594,10 +594,10 @@ def updated_by(stored_list, response):
     if etag and not is_weak(etag):
         return [one for one in stored_list if etag_of(one.response) and strongly_equal(etag_of(one.response), etag)]
     if etag or modified:
-        def same(one):
-            if etag:
-                return etag_of(one.response) and weakly_equal(etag_of(one.response), etag)
-            return one.response.first("Last-Modified") == modified
+        def same(one):  # one that corresponds is enough
+            if etag and etag_of(one.response) and weakly_equal(etag_of(one.response), etag):
+                return True
+            return bool(modified) and one.response.first("Last-Modified") == modified
         matching = sorted((one for one in stored_list if same(one)), key=lambda one: (one.date(), one.number))
         return since_proven(matching)
     return stored_list if len(stored_list) == 1 and not any(stored_list[0].validators()) else []
@@ -713,8 +713,8 @@ class Cache:
 
     def freshen(self, request, asked, response, request_at, response_at):
         updated = updated_by(self.of_url(request.key), response)
-        if not updated and not response.has("ETag") and not response.has("Last-Modified"):
-            # It should have had one [RFC 9110 §15.4.5]; what it can only mean is what was asked about.
+        if not updated and not etag_of(response) and not response.has("Last-Modified"):
+            # It should have had one [RFC 9110 §15.4.5], or one that can be read; what it can only mean is what was asked about.
             updated = since_proven(self.asked_about(request, asked))
         if is_conditional(request) and all(asked.lines(name) == request.lines(name)
                 for name in ("If-None-Match", "If-Modified-Since")):
@@ -732,8 +732,9 @@ class Cache:
             response_at=response_at, must_confirm=False)
         if not may_store(request, new.response, response_at):  # it was good for this request alone
             new.must_confirm, new.sure = True, False
-        if vary_names(new.response) != vary_names(old.response):
-            new.sure = False  # selected by the request of then, or of now
+        if vary_names(new.response) != vary_names(old.response):  # selected by the request of then, or of now
+            new.sure = False
+            self.supersede(new, request=Request("GET", request.target, request.fields, request.destination))
         return new
 
     def asked_about(self, request, asked):
@@ -758,11 +759,12 @@ class Cache:
     def learn_head(self, request, response, request_at, response_at):  # [§4.3.5]
         if response.status != 200:
             return self.doubt(request.key) if response.status < 500 else None
-        for one in self.matching(request):
+        for one in [one for one in self.of_url(request.key) if selects(one, request, favourites=True)]:
             if one.response.status != 200:
                 one.sure = False
             elif contradicts(one.response, response):
                 one.must_confirm, one.sure = True, False
             else:  # it should be freshened; one that is not, is none the worse
-                self.freshened(one, Request("GET", request.target, request.fields), response, request_at, response_at)
+                get = Request("GET", request.target, request.fields, request.destination)
+                self.freshened(one, get, response, request_at, response_at)
                 one.sure = False
