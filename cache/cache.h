@@ -98,7 +98,7 @@ void cache_stream(struct cache *cache, struct cache_reader *reader, struct cache
 enum fill_kind {
     FILL_STORE,  // goes on; will be stored when it finishes
     FILL_STREAM, // goes on; will not be stored: joiners without the head are told READ_GONE and go on their
-                 // own, and the next requests for the URL are LOOKUP_PASS for a few seconds
+                 // own, and for a few seconds the next requests for the URL wait for no other's head
     FILL_NOT_MODIFIED, // the response was a 304 that confirmed the stored object: every reader of the fill
                        // now reads that, with the head freshened; the caller ends the fill with finish
     FILL_STALE, // the response tells of trouble, and what is stored may stand in for it [RFC 5861 §4]: every
@@ -231,6 +231,7 @@ void cache_stats(struct cache *cache, struct cache_stats *stats);
 
 #define EXPLAIN_VARIANTS_MAX 20     // of one URL, stored and arriving; more are counted
 #define EXPLAIN_DESTINATIONS_MAX 16 // under which one URL is stored; more are counted
+#define EXPLAIN_SPANS_MAX 8         // of one response stored in parts; more are counted
 #define EXPLAIN_TEXT_BYTES 512      // of one field or list; what is longer ends in "..."
 #define EXPLAIN_FIELDS_BYTES 4096
 
@@ -245,8 +246,13 @@ struct cache_variant {
     bool is_selected; // by the query's fields
     int status;
     int64_t age_s, lifetime_s;
-    int64_t content_length;             // -1: not known yet
-    uint64_t content_bytes;             // there now
+    int64_t content_length; // -1: not known yet
+    uint64_t content_bytes; // there now
+    bool is_partial;        // stored with holes: `spans` are there
+    unsigned span_count;
+    struct {
+        uint64_t first, last;
+    } spans[EXPLAIN_SPANS_MAX];
     uint64_t memory_bytes;              // all it takes; of what is stored alone
     bool is_confirmed_first;            // no-cache: confirmed before every use
     bool is_never_stale;                // must-revalidate and its kin

@@ -41,6 +41,35 @@ static void describe_head(
     copy_field(out->content_type, &head->http, FIELD_CONTENT_TYPE);
 }
 
+static void describe_span(struct cache_variant *out, uint64_t first, uint64_t last) {
+    out->content_bytes += last - first + 1;
+    if (out->span_count++ >= EXPLAIN_SPANS_MAX)
+        return;
+    out->spans[out->span_count - 1].first = first;
+    out->spans[out->span_count - 1].last = last;
+}
+
+// What is there of the content: in spans of other objects, and from `start` on in its own blocks.
+static void describe_content(struct cache_variant *out, struct cache_object *body) {
+    pthread_mutex_lock(&body->lock);
+    for (unsigned i = 0; body->spans && i < body->spans->count; i++)
+        describe_span(out, body->spans->all[i].first, body->spans->all[i].last);
+    if (body->first && body->length > body->start)
+        describe_span(out, body->start, body->length - 1);
+    pthread_mutex_unlock(&body->lock);
+}
+
+static void describe_whole(struct cache_variant *out, const struct cache_object *object) {
+    struct cache_object *body = object->body;
+    describe_content(out, body);
+    out->is_partial = body->is_partial;
+    if (body->is_partial)
+        out->content_length = body->size == SIZE_UNKNOWN ? -1 : (int64_t)body->size;
+    else if (object->head->has_body)
+        out->content_length = (int64_t)out->content_bytes;
+    out->memory_bytes = object->node.bytes;
+}
+
 static void describe(
         struct cache_variant *out, struct cache_object *object, const struct cache_query *query) {
     enum phase phase = object_phase(object);
@@ -50,15 +79,10 @@ static void describe(
     describe_head(out, object->head, query);
     out->state = object->place == PLACE_STORED ? VARIANT_STORED : VARIANT_ARRIVING;
     if (phase == PHASE_WHOLE) {
-        out->content_bytes = object->body->length;
-        out->content_length = out->content_bytes || object->head->has_body ? (int64_t)out->content_bytes
-                                                                           : out->content_length;
-        out->memory_bytes = object->node.bytes;
+        describe_whole(out, object);
         return;
     }
-    pthread_mutex_lock(&object->lock);
-    out->content_bytes = object->length;
-    pthread_mutex_unlock(&object->lock);
+    describe_content(out, object);
 }
 
 static void describe_chain(

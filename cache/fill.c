@@ -162,6 +162,8 @@ void fill_leave_index(struct cache_fill *fill, enum marker marker, bool drop_sel
         store_unlink(cache, object, &dropped);
         if (drop_selected && fill->selected && fill->selected->entry == entry)
             store_unlink(cache, fill->selected, &dropped);
+        if (drop_selected && fill->resumed && fill->resumed->entry == entry)
+            store_unlink(cache, fill->resumed, &dropped);
         if (marker != MARKER_NONE)
             budget_give(cache, index_mark(shard, entry, marker, fill->now.steady_s));
         store_release(cache, shard, entry);
@@ -255,7 +257,7 @@ static size_t storing_room(struct cache_fill *fill) {
     if (atomic_load_explicit(&object->doomed, memory_order_relaxed))
         return become_stream(fill, MARKER_NONE), 0;
     if (length > maximum)
-        return become_stream(fill, MARKER_PASS), 0;
+        return become_stream(fill, MARKER_ALONE), 0;
     // One byte more than may be stored: a body of exactly the maximum must be seen to end there.
     uint64_t room = maximum - length + 1, announced = left(fill, ROOM_BYTES);
     room = room < ROOM_BYTES ? room : ROOM_BYTES;

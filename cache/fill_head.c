@@ -126,7 +126,7 @@ static bool is_outdating(const struct arrival *arrival) {
 // An error of the origin is for the request that met it: the next one asks again.
 static enum marker marker_of(const struct arrival *arrival) {
     bool is_lasting = arrival->verdict.is_general && !policy_is_trouble(arrival->response->head->status);
-    return is_lasting ? MARKER_PASS : MARKER_NONE;
+    return is_lasting ? MARKER_ALONE : MARKER_NONE;
 }
 
 static enum fill_kind refuse(struct cache_fill *fill, const struct arrival *arrival) {

@@ -21,8 +21,8 @@ struct cache_object;
 
 enum marker { // what a head said about sharing this URL's responses, for a few seconds
     MARKER_NONE,
-    MARKER_PASS,  // not storable: do not even queue for it
-    MARKER_ALONE, // storable, but every request must ask for itself: do not join a fill
+    MARKER_ALONE, // not storable, or not without being confirmed: every request asks for itself, joins no
+                  // fill
 };
 
 struct entry {

@@ -178,8 +178,6 @@ static enum lookup decide_fetch(struct search *search, struct entry *entry) {
     if (!request->is_get)
         return say(search, LOOKUP_PASS, "head");
     enum marker marker = marker_of(search, entry);
-    if (marker == MARKER_PASS)
-        return say(search, LOOKUP_PASS, "marked");
     // What was asked for before may be older than what a request's no-cache is about.
     bool may_wait = marker == MARKER_NONE && !search->query->is_again && !request->control.no_cache;
     if (entry && may_wait && (pending = find_pending(search, entry)))
@@ -204,7 +202,7 @@ static enum lookup decide_offline(struct search *search, struct entry *entry) {
 
 // Used while it is refreshed, once however many ask: by this request, unless another does so.
 static enum lookup decide_refresh(struct search *search, struct entry *entry) {
-    search->is_refresh = marker_of(search, entry) != MARKER_PASS && !find_pending(search, entry);
+    search->is_refresh = !find_pending(search, entry);
     return hit(search, search->selected);
 }
 
@@ -237,16 +235,29 @@ struct spare {
     struct entry *entry;
 };
 
-static void put_into_index(
-        struct search *search, enum lookup lookup, struct entry *entry, struct spare *spare) {
-    struct cache_fill *fill = spare->fill;
-    struct cache_object *object = fill->object;
+// What it is to confirm, or to complete.
+static void take_stored(
+        const struct search *search, enum lookup lookup, struct entry *entry, struct cache_fill *fill) {
     fill->asks_range = lookup == LOOKUP_MISS && search->request.has_range;
     if (search->resumed)
         fill->resumed = object_get(search->resumed);
     else
         fill_take_bases(fill, entry, search->selected);
     fill->asks_whole = fill->base_count > 0;
+}
+
+static void write_fields(struct cache_fill *fill) {
+    if (fill->base_count)
+        fill_write_validators(fill);
+    else if (fill->resumed)
+        fill_write_range(fill);
+}
+
+static void put_into_index(
+        struct search *search, enum lookup lookup, struct entry *entry, struct spare *spare) {
+    struct cache_fill *fill = spare->fill;
+    struct cache_object *object = fill->object;
+    take_stored(search, lookup, entry, fill);
     if (!entry) {
         entry = spare->entry;
         spare->entry = NULL;
@@ -353,10 +364,8 @@ static void finish_pass(struct search *search, struct cache_fill **fill) {
 static void finish_lookup(struct search *search, enum lookup lookup, struct cache_fill **fill) {
     if (lookup == LOOKUP_PASS)
         finish_pass(search, fill);
-    else if (*fill && (*fill)->base_count)
-        fill_write_validators(*fill);
-    else if (*fill && (*fill)->resumed)
-        fill_write_range(*fill);
+    else if (*fill)
+        write_fields(*fill);
     if (lookup == LOOKUP_STALE || lookup == LOOKUP_MISS)
         object_attach((*fill)->object, search->reader, ROLE_OWN);
     if (lookup != LOOKUP_PASS && *fill)
@@ -426,12 +435,11 @@ static void preview_decision(struct search *search, struct lookup_preview *previ
     struct entry *entry = index_find(search->shard, &search->name);
     preview->lookup = decide(search, entry);
     if (needs_fill(search, preview->lookup))
-        fill_take_bases(preview->fill, entry, search->selected);
+        take_stored(search, preview->lookup, entry, preview->fill);
     pthread_mutex_unlock(&search->shard->lock);
     preview->is_unavailable = search->is_unavailable;
     preview->is_refreshed = preview->lookup == LOOKUP_HIT && search->is_refresh;
-    if (preview->fill->base_count)
-        fill_write_validators(preview->fill);
+    write_fields(preview->fill);
 }
 
 void lookup_preview(struct cache *cache, const struct cache_query *query, struct lookup_preview *preview) {

@@ -149,7 +149,7 @@ static void ask_store(struct explain *explain, const struct acl_request *acl) {
             .path = explain->explained.path,
             .now = moment_of_ms(clock_wall_ms(), clock_monotonic_ms()),
             .rules = &rules,
-            .is_offline = settings->config->offline == OFFLINE_ON,
+            .is_offline = uplink_watch_is_offline(supervisor->daemon->uplink, settings->config),
             .store_allowed =
                     request_fits_store(&explain->head, &explain->framing) && !place->is_never_stored};
     cache_explain(supervisor->daemon->cache, &query, &place->cache);

@@ -176,6 +176,20 @@ static void text_age(const struct cache_variant *variant, FILE *out) {
             variant->is_never_stale ? "; never served stale" : "");
 }
 
+static unsigned shown_spans(const struct cache_variant *variant) {
+    return variant->span_count < EXPLAIN_SPANS_MAX ? variant->span_count : EXPLAIN_SPANS_MAX;
+}
+
+static void text_spans(const struct cache_variant *variant, FILE *out) {
+    if (!variant->is_partial)
+        return;
+    for (unsigned i = 0; i < shown_spans(variant); i++)
+        fprintf(out, "%s%" PRIu64 "-%" PRIu64, i ? ", " : "; in parts: ", variant->spans[i].first,
+                variant->spans[i].last);
+    if (variant->span_count > shown_spans(variant))
+        fprintf(out, " and %u more", variant->span_count - shown_spans(variant));
+}
+
 static void text_variant(const struct cache_variant *variant, FILE *out) {
     fprintf(out, "  %-9s ", state_word(variant->state));
     if (variant->state == VARIANT_AWAITED) {
@@ -191,6 +205,7 @@ static void text_variant(const struct cache_variant *variant, FILE *out) {
         fputs(" bytes", out);
     if (variant->memory_bytes)
         fprintf(out, " (%" PRIu64 " in memory)", variant->memory_bytes);
+    text_spans(variant, out);
     fputs(variant->is_selected ? "\n" : "; not for this request's fields\n", out);
     text_age(variant, out);
     text_field("Content-Type", variant->content_type, out);
@@ -317,6 +332,15 @@ static void json_vary(const struct cache_variant *variant, FILE *out) {
     fputc('}', out);
 }
 
+static void json_spans(const struct cache_variant *variant, FILE *out) {
+    json_flag("partial", variant->is_partial, out);
+    fputs(",\"spans\":[", out);
+    for (unsigned i = 0; i < shown_spans(variant); i++)
+        fprintf(out, "%s[%" PRIu64 ",%" PRIu64 "]", i ? "," : "", variant->spans[i].first,
+                variant->spans[i].last);
+    fputc(']', out);
+}
+
 static void json_variant(const struct cache_variant *variant, FILE *out) {
     fprintf(out, "{\"state\":\"%s\"", state_word(variant->state));
     if (variant->state != VARIANT_AWAITED) {
@@ -326,6 +350,7 @@ static void json_variant(const struct cache_variant *variant, FILE *out) {
         fprintf(out,
                 ",\"content_length\":%" PRId64 ",\"content_bytes\":%" PRIu64 ",\"memory_bytes\":%" PRIu64,
                 variant->content_length, variant->content_bytes, variant->memory_bytes);
+        json_spans(variant, out);
         json_flag("confirmed_first", variant->is_confirmed_first, out);
         json_flag("never_stale", variant->is_never_stale, out);
         fputc(',', out);

@@ -85,6 +85,7 @@ class Seen:
     fields: list = dataclasses.field(default_factory=list)
     body: bytes = b""
     whole: bool = False
+    hung: bool = False
     interim: list = dataclasses.field(default_factory=list)  # of (status, fields)
     asked: list = dataclasses.field(default_factory=list)    # of Request
     render: Callable = lambda text: text

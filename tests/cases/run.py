@@ -10,7 +10,6 @@ Every case runs at once with the others, on a URL of its own, so that their paus
 import argparse
 import asyncio
 import contextlib
-import dataclasses
 import pathlib
 import secrets
 import socket
@@ -20,23 +19,15 @@ import time
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / "netns")]
 import servers  # noqa: E402
 from case import CASES, MAY, MUST, SHOULD, Seen, renderer  # noqa: E402
-from exceptions import EXCEPTIONS  # noqa: E402
 from lab import GATEWAY, Failed, Lab, exit_on_signals, origin_address  # noqa: E402
 from message import Cut, MAXIMUM_HEAD, read_response  # noqa: E402
 from script import Origin, Play  # noqa: E402
 import areas  # noqa: E402,F401
+from report import FAILED, PASSED, UNPROVED, Result, judge, print_differences, print_failures, print_table  # noqa: E402
 
 ORIGIN, OTHER = origin_address(10, 4), origin_address(11, 4)
 AT_ONCE = 100
 RESPONSE_SECONDS = 12
-PASSED, FAILED, UNPROVED = "passed", "failed", "unproved"
-
-
-@dataclasses.dataclass
-class Result:
-    case: object
-    outcome: str
-    problem: str = ""
 
 
 class Run:
@@ -66,6 +57,8 @@ class Run:
             all_seen = await asyncio.gather(*(self.request(case, index, path, play) for _ in range(step.times)))
             for seen in all_seen:
                 seen.asked = [request for asked_in, request in play.requests if asked_in == index]
+            if any(seen.hung for seen in all_seen):
+                return Result(case, FAILED, f"step {index + 1}: no end within {RESPONSE_SECONDS} s")
             for checks, outcome in ((step.given, UNPROVED), (step.expect, FAILED)):
                 for seen in all_seen:
                     for check in checks:
@@ -94,7 +87,9 @@ class Run:
                 reader, writer = await asyncio.open_connection(sock=sock, limit=MAXIMUM_HEAD)
                 writer.write(message)
                 await read_response(reader, step.method, seen)
-        except (Cut, OSError, TimeoutError) as error:
+        except TimeoutError:
+            seen.hung = True
+        except (Cut, OSError) as error:
             seen.body = seen.body or f"({type(error).__name__}: {error})".encode()
         finally:
             if writer:
@@ -127,54 +122,6 @@ async def run_servers(lab, kinds, cases, way):
     return results
 
 
-# ---- what is printed ----
-
-def count(results, kind, outcome):
-    return sum(one.case.kind == kind and one.outcome == outcome for one in results)
-
-
-def print_table(results):
-    """Unproved ones of "must" and "should" are told apart; where reuse is wanted they are just not passed."""
-    print(f"{'':<22}{'must':<30}{'should':<30}{'may':<20}")
-    print(f"{'':<22}" + f"{'passed':<10}{'failed':<10}{'unproved':<10}" * 2 + f"{'passed':<10}{'not':<10}")
-    for name, ones in results.items():
-        numbers = [count(ones, kind, outcome) for kind in (MUST, SHOULD) for outcome in (PASSED, FAILED, UNPROVED)]
-        numbers += [count(ones, MAY, PASSED), count(ones, MAY, FAILED) + count(ones, MAY, UNPROVED)]
-        print(f"{name + ' ' + servers.version(servers.KINDS[name]):<22}" + "".join(f"{number:<10}" for number in numbers))
-
-
-def print_failures(name, results):
-    print(f"\n{name}:")
-    for one in results:
-        if one.outcome != PASSED:
-            print(f"  {one.outcome:<9} {one.case.kind:<5} {one.case.id} [RFC {one.case.section}] {one.problem}")
-
-
-def print_differences(results):
-    """The cases where weir is alone, one way or the other, against the three that mean to follow RFC 9111."""
-    others = [name for name in ("squid", "trafficserver", "apache2") if name in results]
-    print(f"\nwhere weir differs from all of {', '.join(others)}:")
-    for place, one in enumerate(results["weir"]):
-        theirs = [results[name][place] for name in others]
-        if all((other.outcome == PASSED) != (one.outcome == PASSED) for other in theirs):
-            print(f"  {one.case.id} [RFC {one.case.section}] {one.case.kind}: weir {one.outcome} {one.problem}")
-            for name, other in zip(others, theirs):
-                print(f"      {name}: {other.outcome} {other.problem}")
-
-
-def judge(results):
-    """weir's verdict against the table of exceptions: the number of surprises."""
-    surprises = 0
-    for one in results:
-        listed = one.case.id in EXCEPTIONS
-        if (one.outcome == PASSED) == listed:
-            surprises += 1
-            print(f"{one.outcome}: {one.case.id} [RFC {one.case.section}] {one.case.kind}: "
-                + (one.problem or "but exceptions.py lists it"))
-    print(f"{len(results) - surprises} passed, {surprises} failed" + f"; {len(EXCEPTIONS)} listed exceptions" * bool(EXCEPTIONS))
-    return surprises
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", action="store_true", help="every installed server")
@@ -197,19 +144,19 @@ def main():
             print(f"{kind.name} is missing: apt-get install {kind.package}")
     kinds = [kind for kind in kinds if servers.is_installed(kind)]
     exit_on_signals()
+    started = time.monotonic()
     with Lab() as lab:
         lab.gw.etc("resolv.conf", "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
         results = asyncio.run(run_servers(lab, kinds, cases, options.way))
     if options.details:
-        for name, ones in results.items():
-            print_failures(name, ones)
-    if options.differences:
+        print_failures(results)
+    if options.differences and len(results) > 1 and "weir" in results:
         print_differences(results)
     if len(results) > 1 or options.peers:
         print_table(results)
         return 0
     print_table(results)
-    return 1 if "weir" in results and judge(results["weir"]) else 0
+    return 1 if "weir" in results and judge(results["weir"], time.monotonic() - started) else 0
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ Listen {port}
 CacheRoot {directory}/cache
 CacheEnable disk /
 ProxyPreserveHost On
-ProxyPass / http://{origin}/
+ProxyPass / http://{origin}/ disablereuse=On
 """
 APACHE_MODULES = ("mpm_event", "authz_core", "proxy", "proxy_http", "cache", "cache_disk")
 

@@ -1,7 +1,6 @@
 """Cache-Status [RFC 9211] and the log's words, held against what really happened: what the origin was asked."""
 import json
 import re
-import threading
 
 import pytest
 
@@ -221,16 +220,17 @@ def test_a_fresh_response_whose_confirmation_is_not_to_be_had(way4):
 
 
 def test_collapsed(way):
-    target, answers = way.unique("/late/1000"), []
-    threads = [threading.Thread(target=lambda: answers.append(way.fetch(target))) for _ in range(4)]
-    sessions = way.daemon.stats()["sessions"]
-    for thread in threads:
-        thread.start()
-    wait_for(lambda: way.daemon.stats()["sessions"] >= sessions + 4 and way.origin.count(target) == 1,
-        what="four clients and one request")
+    target, before = way.unique("/late/1000"), way.daemon.stats()["client_bytes_in"]
+    crowd = [way.connect() for _ in range(4)]
+    for client in crowd:
+        client.request("GET", target, {"Host": way.host})
+    wait_for(lambda: way.daemon.stats()["client_bytes_in"] >= before + 4 * len(target) and way.origin.count(target),
+        what="four requests read and one sent")
+    way.fetch(way.unique("/static/1"))
     way.origin.release(target)
-    for thread in threads:
-        thread.join(10)
+    answers = [client.read_response() for client in crowd]
+    for client in crowd:
+        client.close()
     said = [member(answer) for answer in answers]
     assert way.origin.count(target) == 1 and all(answer.body == pattern(1000) for answer in answers)
     assert sum(bool(one["stored"]) for one in said) == 1

@@ -85,6 +85,24 @@ def test_a_hit_that_would_be_refreshed(way4):
     assert way4.origin.count(target) == 1
 
 
+def test_what_is_stored_in_parts(way4):
+    target = way4.unique("/static/1000")
+    for range_ in ("bytes=0-9", "bytes=100-199"):
+        assert way4.fetch(target, fields={"Range": range_}).status == 206
+    told = only(explain(way4, target))
+    variant = told["variants"][0]
+    assert (variant["partial"], variant["spans"]) == (True, [[0, 9], [100, 199]])
+    assert (variant["content_length"], variant["content_bytes"]) == (1000, 110)
+    assert (told["lookup"], told["reason"]) == ("MISS", "incomplete")
+    way4.fetch(target)
+    asked = way4.origin.seen(target)[-1]
+    assert told["sent"] == [f"Range: {asked.get('Range')}", f"If-Range: {asked.get('If-Range')}"]
+    assert asked.get("Range") == "bytes=10-"
+    whole = only(explain(way4, target))
+    assert (whole["lookup"], whole["variants"][0]["partial"]) == ("HIT", False)
+    assert (whole["variants"][0]["content_length"], whole["variants"][0]["content_bytes"]) == (1000, 1000)
+
+
 def test_all_validators_would_be_sent(way4):
     target = way4.unique("/static/100?h=Vary:Accept-Language")
     for language in ("cs", "en"):

@@ -48,6 +48,9 @@ must("keeps-body-chunked", "9112 §7.1", step(answer=answer(HOUR, body=b"x" * 50
 must("keeps-date", "9110 §6.6.1", step(answer=answer(HOUR, "Date: {start-100}"), expect=field("Date", "{start-100}")),
     step(given=STORED, expect=field("Date", "{start-100}")))
 must("adds-date", "9110 §6.6.1", step(answer=answer(HOUR, date=False), expect=has("Date")), step(given=STORED, expect=has("Date")))
+must("age-of-the-origin-passes", "9111 §5.1", step(answer=answer("Cache-Control: no-store", "Age: 123"),
+    expect=Check("Age not smaller", lambda seen: None if not seen.lines("Age") or int(seen.lines("Age")[0]) >= 123 else
+        f"Age is {seen.lines('Age')}")))
 must("keeps-status", "9111 §4", step(answer=answer(HOUR, status=299)), step(given=STORED, expect=status(299)))
 must("passes-request-fields", "9110 §5.1", step("X-Unknown: 1", "User-Agent: a b/1 (c)", "Cookie: a=b", "Accept: text/*;q=0.1",
     expect=(origin_field("X-Unknown", "1"), origin_field("User-Agent", "a b/1 (c)"), origin_field("Cookie", "a=b"),
@@ -88,6 +91,9 @@ for method in ("OPTIONS", "TRACE"):
     must(f"max-forwards-2-{method.lower()}", "9110 §7.6.2", step("Max-Forwards: 2", method=method, given=ASKED,
         expect=origin_field("Max-Forwards", "1")))
 
+must("hop-close-not-from-the-store", "9111 §3.1", step(answer=answer(HOUR, framing="close")),
+    step(given=STORED, expect=(WHOLE, body_of(1), lacks("Connection", "X-"))))
+must("hop-trailer-field-request", HOP, step("Connection: close, X-Hop", "X-Hop: 1", expect=(ASKED, origin_lacks("X-Hop"))))
 # ---- interim ----
 must("interim-103-passes", "9110 §15.2", step(answer=answer(HOUR, interim=((103, ("Link: </a>; rel=preload",)),)),
     expect=(status(200), interim(103, "Link: </a>; rel=preload"))))

@@ -22,6 +22,9 @@ not_reused("fresh-s-maxage-passes", S10, "Cache-Control: s-maxage=2", pause=3.2)
 not_reused("fresh-expires-passes", EXPIRES, "Expires: {now+2}", pause=3.2)
 reused("fresh-max-age-not-yet", S11, "Cache-Control: max-age=30", pause=2)
 
+for name in ("must-revalidate", "proxy-revalidate", "no-transform", "public", "immutable", "stale-if-error=60",
+        "stale-while-revalidate=60"):
+    reused(f"fresh-with-{name.partition('=')[0]}", S11, f"Cache-Control: max-age=3600, {name}")
 # ---- precedence ----
 reused("fresh-s-maxage-over-max-age", LIFETIME, "Cache-Control: max-age=0, s-maxage=3600")
 reused("fresh-s-maxage-over-expires", LIFETIME, "Cache-Control: s-maxage=3600", f"Expires: {EARLIER}")

@@ -92,3 +92,12 @@ must("collapse-private-is-not-shared", "9111 §5.2.2.7", step(times=4, answer=an
     expect=(WHOLE, asked(4, 9))))
 must("collapse-no-store-is-not-shared", "9111 §5.2.2.5", step(times=4, answer=answer("Cache-Control: no-store", delay=0.5),
     expect=(WHOLE, asked(4, 9))))
+must("collapse-drop-is-not-sticky", "9111 §4", step(times=4, answer=answer(drop=True, delay=0.5), expect=BROKEN),
+    step(answer=answer(HOUR), expect=(WHOLE, status(200), body_of(2))))
+must("collapse-error-is-not-sticky", "9111 §4", step(times=4, answer=answer(status=503, delay=0.5), expect=status(503)),
+    step(answer=answer(HOUR), expect=(WHOLE, status(200), body_of(2))))
+must("collapse-cut-is-seen-by-all", "9112 §8", step(times=4, answer=answer(HOUR, body=b"0123456789", cut=5, delay=0.5), expect=BROKEN),
+    step(answer=answer(HOUR, 'ETag: "b"'), expect=(WHOLE, status(200), body_of(2))))
+may("collapse-confirmation", "9111 §4.3.3", old("", 'ETag: "a"'), step(times=4, expect=(status(200), body_of(1), asked(1)),
+    answer=answer(HOUR, on_condition=answer(HOUR, 'ETag: "a"', status=304, delay=0.7))))
+may("sie-head", SIE, old("stale-if-error=3600"), step(method="HEAD", answer=answer(status=503), expect=status(200)))

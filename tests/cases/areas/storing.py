@@ -9,10 +9,15 @@ for number in (200, 203, 204, 299, 300, 301, 302, 303, 307, 308, 400, 403, 404, 
     reused(f"store-{number}", STORING, HOUR, status=number)
     if number in (201, 302, 404, 503):
         reused(f"store-{number}-expires", STORING, "Expires: {now+3600}", status=number)
+for number in (200, 203, 204, 299, 301, 302, 308, 400, 404, 410, 499, 500, 503, 599):
+    not_reused(f"store-{number}-stale", "9111 §4.2", HOUR, "Age: 7200", status=number)
 reused("store-201", STORING, HOUR, status=201)
 reused("store-202", STORING, HOUR, status=202)
 reused("store-chunked", STORING, HOUR, framing="chunked")
 reused("store-until-close", STORING, HOUR, framing="close")
+reused("store-disposition", STORING, HOUR, "Content-Disposition: attachment; filename=x")
+reused("store-disposition-heuristic", "9111 §4.2.2", "Last-Modified: {now-864000}", "Content-Disposition: attachment; filename=x")
+reused("store-other-vary-line", STORING, HOUR, "Vary: X-Never-Sent")
 reused("store-empty", STORING, HOUR, body=b"")
 reused("store-redirect-s-maxage", STORING, "Cache-Control: s-maxage=3600", "Location: {url}/elsewhere", status=302)
 not_reused("store-nothing-says-so", STORING)

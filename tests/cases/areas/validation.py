@@ -34,7 +34,9 @@ client("inm-case", ('ETag: "a"',), ('If-None-Match: "A"',), 200)
 client("inm-empty-tag", ('ETag: ""',), ('If-None-Match: ""',), 304)
 client("inm-backslash", ('ETag: "a\\"',), ('If-None-Match: "a\\"',), 304)
 client("inm-without-tag", (), ('If-None-Match: "a"',), 200)
-client("inm-obsolete-weak", A, ('If-None-Match: w/"a"',), 200, kind=SHOULD)
+client("inm-unquoted-both", ("ETag: abc",), ("If-None-Match: abc",), 304)
+client("inm-unquoted-asked", ('ETag: "abc"',), ("If-None-Match: abc",), 304)
+client("inm-unquoted-stored", ("ETag: abc",), ('If-None-Match: "abc"',), 304)
 client("ims-same", (f"Last-Modified: {MODIFIED}",), (f"If-Modified-Since: {MODIFIED}",), 304)
 client("ims-later", (f"Last-Modified: {MODIFIED}",), ("If-Modified-Since: {start-3600}",), 304)
 client("ims-earlier", (f"Last-Modified: {MODIFIED}",), ("If-Modified-Since: {start-90000}",), 200)
@@ -81,6 +83,16 @@ must("client-stale-old-tag-confirmed-new", OWN, step(answer=answer(*GONE, 'ETag:
     step('If-None-Match: "old"', answer=answer(HOUR, 'ETag: "new"', honest=True, on_condition=answer(HOUR, 'ETag: "new"', status=304)),
         expect=either((status(200), body_of(1)), (status(200), body_of(2)))))
 
+must("client-304-unasked-is-not-stored", "9111 §4.3.3", step(answer=answer(HOUR, *A, status=304)),
+    step(answer=answer(HOUR), expect=(ASKED, status(200), body_of(2))))
+must("client-condition-reaches-the-origin", "9110 §13.2", step('If-None-Match: "x"', "If-Modified-Since: {start-500}",
+    answer=answer(HOUR), expect=(origin_members("If-None-Match", '"x"'), status(200), body_of(1))))
+may("client-condition-with-no-cache", OWN, step(answer=answer(HOUR, *A)),
+    step('If-None-Match: "a"', "Cache-Control: no-cache", answer=answer(HOUR, *A, on_condition=answer(HOUR, *A, status=304)),
+        expect=(CONDITIONAL, status(304))))
+may("client-condition-max-age-0", OWN, step(answer=answer(HOUR, *A, "Age: 5")),
+    step('If-None-Match: "a"', "Cache-Control: max-age=0", answer=answer(HOUR, *A, on_condition=answer(HOUR, *A, status=304)),
+        expect=(CONDITIONAL, status(304))))
 # ---- our own condition ----
 def own(kind, name, stored, *expect):
     confirmed = answer(HOUR, *stored, status=304)

@@ -56,9 +56,20 @@ pair(MUST, "differs-encoding-forbidden", "Accept-Encoding", "Accept-Encoding: gz
 pair(MUST, "differs-user-agent", "User-Agent", "User-Agent: a/1", "User-Agent: a/2")
 pair(MUST, "differs-authorization", "Authorization", [], "Authorization: Basic eDp5")
 for name, lines in {"": "*", "-in-list": "Foo, *", "-first": "*, Foo", "-blanks": "  *  ", "-line": ["Foo", "*"],
-        "-line-first": ["*", "Foo"]}.items():
+        "-line-first": ["*", "Foo"], "-behind-empty": ", *",
+        "-behind-empty-line": ["", "*"], "-twice": "*, *", "-before-comma": "*,"}.items():
     pair(MUST, f"star{name}", lines, "Foo: 1", "Foo: 1")
 pair(MUST, "empty-members-differ", ", ,Foo", "Foo: 1", "Foo: 2")
+
+
+# What is selected by a preference is another response than what is selected by another preference, whatever came.
+for name, tag, first, second in (("language-turned", "Content-Language: de", "Accept-Language: de, en;q=0.5", "Accept-Language: en, de;q=0.5"),
+        ("language-less", "Content-Language: de", "Accept-Language: de, en;q=0.5", "Accept-Language: de"),
+        ("language-other", "Content-Language: de", "Accept-Language: de, en;q=0.5", "Accept-Language: fr"),
+        ("encoding-less", "Content-Encoding: gzip", "Accept-Encoding: gzip, br", "Accept-Encoding: gzip"),
+        ("encoding-other", "Content-Encoding: gzip", "Accept-Encoding: gzip", "Accept-Encoding: br")):
+    must(f"vary-differs-{name}", KEY, step(first, answer=answer(HOUR, "Vary: " + first.partition(":")[0], tag)),
+        step(second, expect=(ASKED, body_of(2))))
 
 
 def variant(value, **options):

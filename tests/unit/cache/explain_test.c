@@ -1,6 +1,8 @@
 #include "tests/unit/cache/play.h"
 #include "tests/unit/unit.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 static struct cache *cache;
@@ -158,6 +160,45 @@ static void where_it_is_stored(void) {
     end();
 }
 
+static _Atomic bool is_over;
+
+static void *store_and_drop(void *context) {
+    (void)context;
+    for (int i = 0; !atomic_load(&is_over); i++) {
+        struct play play;
+        play_begin(&play, cache, "GET", "/a", "Host: host\n", PLAY_NOW + i * 40);
+        if (play.fill && play_answer(&play, 200, STORED, 5000) != FILL_NOT_MODIFIED) {
+            play_send(&play, 2500);
+            play_send(&play, 2500);
+        }
+        if (play.fill && play.sent == 5000)
+            play_finish(&play);
+        play_end(&play);
+        if (i % 7 == 0)
+            cache_purge_all(cache);
+    }
+    return NULL;
+}
+
+// What it looks at changes under it.
+static void beside_others(void) {
+    pthread_t thread;
+    struct endpoint found[EXPLAIN_DESTINATIONS_MAX];
+    unsigned seen = 0, looks = 0;
+    begin();
+    atomic_store(&is_over, false);
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, store_and_drop, NULL), 0);
+    for (; looks < 500 || (seen == 0 && looks < 1000000); looks++) {
+        explain("GET", "/a", "Host: host\n", PLAY_NOW);
+        seen += told.variant_count;
+        CU_ASSERT_TRUE(cache_destinations(cache, VIEW("host"), VIEW("/a"), found) <= 1);
+    }
+    atomic_store(&is_over, true);
+    pthread_join(thread, NULL);
+    CU_ASSERT_TRUE(seen > 0);
+    end();
+}
+
 SUITE(cache_explain, CASE(it_says_what_the_lookup_says), CASE(it_tells_what_is_stored),
         CASE(it_tells_what_arrives), CASE(it_changes_nothing), CASE(long_texts_are_cut),
-        CASE(where_it_is_stored))
+        CASE(where_it_is_stored), CASE(beside_others))

@@ -79,7 +79,7 @@ static void outgrowing(void) {
     CU_ASSERT_EQUAL(
             play_send(&play, 1 << 20), 100001); // one byte over: then it is a stream, and nobody has read on
     CU_ASSERT_FALSE(cache_fill_stores(play.fill));
-    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/a", HOST, NOW), LOOKUP_PASS); // no new joiners
+    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/a", HOST, NOW), LOOKUP_MISS); // no new joiners
     CU_ASSERT_EQUAL(play_read(&play, 200000), READ_WAIT);
     CU_ASSERT_EQUAL(play_send(&play, 1), 0);            // the slow one is 300001 behind
     CU_ASSERT_EQUAL(play_head(&undecided), READ_READY); // decided by the head

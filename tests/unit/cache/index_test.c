@@ -72,12 +72,12 @@ static void markers(void) {
     for (int i = 0; i <= INDEX_MARKERS_MAX; i++) {
         name.key.low = (uint64_t)i;
         entries[i] = add(shard, &name);
-        size_t freed = index_mark(shard, entries[i], MARKER_PASS, 100);
+        size_t freed = index_mark(shard, entries[i], MARKER_ALONE, 100);
         CU_ASSERT_EQUAL(freed > 0, i == INDEX_MARKERS_MAX); // the oldest made room, and its entry with it
     }
     CU_ASSERT_EQUAL(shard->markers, INDEX_MARKERS_MAX);
     CU_ASSERT_EQUAL(index_release(shard, entries[1]), 0); // its marker keeps it
-    CU_ASSERT_EQUAL(index_marker(shard, entries[1], 100 + INDEX_MARKER_SECONDS - 1), MARKER_PASS);
+    CU_ASSERT_EQUAL(index_marker(shard, entries[1], 100 + INDEX_MARKER_SECONDS - 1), MARKER_ALONE);
     CU_ASSERT_EQUAL(index_marker(shard, entries[1], 100 + INDEX_MARKER_SECONDS), MARKER_NONE);
     CU_ASSERT_TRUE(index_release(shard, entries[1]) > 0);
     index_mark(shard, entries[2], MARKER_NONE, 100);

@@ -196,7 +196,7 @@ static void outdated(void) {
     begin(FRESH "ETag: \"x\"\n", 100);
     CU_ASSERT_EQUAL(play_answer(&stale, 200, "Cache-Control: no-store\n", 10), FILL_STREAM);
     CU_ASSERT_EQUAL(objects(), 0);
-    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/a", HOST, LATER), LOOKUP_PASS);
+    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/a", HOST, LATER), LOOKUP_MISS);
     end();
 }
 

@@ -60,8 +60,8 @@ static const struct row rows[] = {
                 "weir; fwd=bypass; fwd-status=412; detail=for-the-origin"},
         {LOOKUP_PASS, SOURCE_ORIGIN, "range-passed", "range-passed", false, 206, false, 0,
                 "weir; fwd=partial; fwd-status=206" KEY "; detail=range-passed"},
-        {LOOKUP_PASS, SOURCE_ORIGIN, "marked", "marked", false, 200, false, 0,
-                "weir; fwd=miss; fwd-status=200" KEY "; detail=marked"},
+        {LOOKUP_PASS, SOURCE_ORIGIN, "head", "head", false, 200, false, 0,
+                "weir; fwd=miss; fwd-status=200" KEY "; detail=head"},
         // a word that the table does not have is still a miss
         {LOOKUP_PASS, SOURCE_ORIGIN, "unheard-of", "unheard-of", false, 200, false, 0,
                 "weir; fwd=miss; fwd-status=200" KEY "; detail=unheard-of"},

@@ -51,6 +51,8 @@ static struct explained_place *place_new(void) {
             .content_length = 5,
             .content_bytes = 5,
             .memory_bytes = 400,
+            .span_count = 1,
+            .spans = {{0, 4}},
             .is_never_stale = true,
             .vary = "accept-language,cookie",
             .selectors = "=cs\n-\n",
@@ -97,6 +99,7 @@ static void for_programs(void) {
             "\"sent\":[\"If-None-Match: \\\"e\\\"\",\"If-Modified-Since: Sun\"],"
             "\"variant_count\":1,\"variants\":[{\"state\":\"stored\",\"selected\":true,\"status\":200,"
             "\"age_s\":70,\"lifetime_s\":60,\"content_length\":5,\"content_bytes\":5,\"memory_bytes\":400,"
+            "\"partial\":false,\"spans\":[[0,4]],"
             "\"confirmed_first\":false,\"never_stale\":true,\"content_type\":\"\",\"etag\":\"\\\"e\\\"\","
             "\"last_modified\":\"\",\"vary\":{\"accept-language\":\"cs\",\"cookie\":null}}]}]}\n");
     free(place);
@@ -136,6 +139,25 @@ static void what_a_rule_refuses_asks_nothing(void) {
     free(place);
 }
 
+static void what_is_stored_in_parts(void) {
+    struct explained explained = sample();
+    struct explained_place *place = place_new();
+    struct cache_variant *variant = &place->cache.variants[0];
+    variant->is_partial = true;
+    variant->content_length = 900;
+    variant->content_bytes = 30;
+    variant->span_count = EXPLAIN_SPANS_MAX + 1;
+    variant->spans[1].first = 100;
+    variant->spans[1].last = 109;
+    print(&explain_text, &explained, place, 1);
+    CU_ASSERT_PTR_NOT_NULL(
+            strstr(text, "stored    200, 30 of 900 bytes (400 in memory); in parts: 0-4, 100-109, "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, " and 1 more\n"));
+    print(&explain_json, &explained, place, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"partial\":true,\"spans\":[[0,4],[100,109],"));
+    free(place);
+}
+
 static void more_than_is_shown_is_counted(void) {
     struct explained explained = sample();
     struct explained_place *place = place_new();
@@ -150,4 +172,5 @@ static void more_than_is_shown_is_counted(void) {
 }
 
 SUITE(intercept_explain, CASE(for_people), CASE(for_programs), CASE(hostile_bytes),
-        CASE(what_a_rule_refuses_asks_nothing), CASE(more_than_is_shown_is_counted))
+        CASE(what_a_rule_refuses_asks_nothing), CASE(what_is_stored_in_parts),
+        CASE(more_than_is_shown_is_counted))
