@@ -58,10 +58,10 @@ FOUND = {
     "a refresh that brought an error is tried again": [fetch(control=REVALIDATE), later(6), fetch(status=405), fetch(status=405)],
     # What the origin has just sent is stored, though its own client needs no more than a 304 of it.
     "what a 304 was made of is stored": [fetch(etag="strong"),
-        fetch(("If-Modified-Since", ("date", "now", 0)), version=4, control=FRESH, framing="chunked"), fetch()],
+        fetch(("If-Modified-Since", ("date", "now", 0)), version=4, control=FRESH, framing="close"), fetch()],
     # Nor does what is stored outlive it.
     "what a 304 was made of replaces": [fetch(etag="strong", control=FRESH), later(4),
-        fetch(("Cache-Control", "max-age=0"), ("If-Modified-Since", ("date", "now", 0)), version=4, control=FRESH, framing="chunked"),
+        fetch(("Cache-Control", "max-age=0"), ("If-Modified-Since", ("date", "now", 0)), version=4, control=FRESH, framing="close"),
         fetch()],
     # No part of the answer to a request that says no-store is kept [RFC 9111 §5.2.1.5].
     "a HEAD with no-store freshens nothing": [fetch(etag="strong", control=["max-age=5"]), later(6),
