@@ -593,13 +593,11 @@ def updated_by(stored_list, response):
     etag, modified = etag_of(response), response.first("Last-Modified")
     if etag and not is_weak(etag):
         return [one for one in stored_list if etag_of(one.response) and strongly_equal(etag_of(one.response), etag)]
-    if etag or modified:
-        def same(one):  # one that corresponds is enough
-            if etag and etag_of(one.response) and weakly_equal(etag_of(one.response), etag):
-                return True
-            return bool(modified) and one.response.first("Last-Modified") == modified
-        matching = sorted((one for one in stored_list if same(one)), key=lambda one: (one.date(), one.number))
-        return since_proven(matching)
+    if etag or modified:  # one that corresponds is enough
+        order = sorted(stored_list, key=lambda one: (one.date(), one.number))
+        by_tag = [one for one in order if etag and etag_of(one.response) and weakly_equal(etag_of(one.response), etag)]
+        by_date = [one for one in order if modified and one.response.first("Last-Modified") == modified]
+        return since_proven(by_tag) + [one for one in since_proven(by_date) if one not in by_tag]
     return stored_list if len(stored_list) == 1 and not any(stored_list[0].validators()) else []
 
 
@@ -715,7 +713,9 @@ class Cache:
         updated = updated_by(self.of_url(request.key), response)
         if not updated and not etag_of(response) and not response.has("Last-Modified"):
             # It should have had one [RFC 9110 §15.4.5], or one that can be read; what it can only mean is what was asked about.
-            updated = since_proven(self.asked_about(request, asked))
+            named = self.asked_about(request, asked)
+            same = [one for one in named if response.has("ETag") and one.response.lines("ETag") == response.lines("ETag")]
+            updated = since_proven(same or named)
         if is_conditional(request) and all(asked.lines(name) == request.lines(name)
                 for name in ("If-None-Match", "If-Modified-Since")):
             for one in updated:  # it answers the client: a cache should look at it all the same, but need not
@@ -743,10 +743,10 @@ class Cache:
         def is_named(one):
             etag, _ = one.validators()
             if asked.has("If-None-Match"):  # quoted or not
-                return etag in tags or (one.response.has("ETag") and one.response.first("ETag") == asked.first("If-None-Match"))
+                return etag in tags or one.response.first("ETag") in asked.members("If-None-Match")
             return one.response.has("Last-Modified") and one.response.first("Last-Modified") == asked.first("If-Modified-Since")
         named = [one for one in self.of_url(request.key) if is_named(one)]
-        return named if len(named) == 1 else [one for one in self.matching(request) if is_named(one)]
+        return named if len(named) == 1 else [one for one in self.matching(request) if is_named(one)] or named
 
     def invalidate(self, request, response):  # [§4.4]
         targets = {request.target}
