@@ -171,6 +171,12 @@ static bool read_asked(const struct http_head *request, struct spec *spec) {
            list_next(&members, &member) && read_spec(member, spec) && !list_next(&members, &further);
 }
 
+static bool asks_for_bytes(const struct http_head *request) {
+    const struct http_field *field = http_field_find(request, FIELD_RANGE, 0);
+    struct view rest;
+    return field && read_unit(field->value, &rest);
+}
+
 static bool is_multipart(const struct http_head *response) {
     const struct http_field *type = http_field_find(response, FIELD_CONTENT_TYPE, 0);
     return !http_field_find(response, FIELD_CONTENT_RANGE, 0) && type &&
@@ -182,12 +188,12 @@ enum range_answer range_judge(
     struct spec spec;
     struct content_range given;
     struct range asked;
+    if (!asks_for_bytes(request) || is_multipart(response))
+        return RANGE_ANSWER_OTHER;
+    if (!content_range_of(response, content_length, &given)) // nobody can tell what it is a part of
+        return RANGE_ANSWER_BAD;
     if (!read_asked(request, &spec))
         return RANGE_ANSWER_OTHER;
-    if (is_multipart(response))
-        return RANGE_ANSWER_OTHER;
-    if (!content_range_of(response, content_length, &given))
-        return RANGE_ANSWER_BAD;
     if (!given.has_size) // of an unknown size no suffix can be told
         return spec.is_suffix || is_within(&given.range, &(struct range){spec.first, spec.last})
                        ? RANGE_ANSWER_GOOD

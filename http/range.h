@@ -53,7 +53,7 @@ bool content_range_of(const struct http_head *response, int64_t content_length, 
 // What a 206 is to the request it answers.
 enum range_answer {
     RANGE_ANSWER_GOOD,  // at least a part of what was asked for, or all of it with more around
-    RANGE_ANSWER_OTHER, // several ranges or none were asked for, or multipart: not judged here
+    RANGE_ANSWER_OTHER, // several ranges or none were asked for, or multipart: which bytes is not judged here
     RANGE_ANSWER_BAD,   // another range, or one that contradicts its length
 };
 enum range_answer range_judge(

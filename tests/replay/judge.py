@@ -418,7 +418,7 @@ class Judge:
             elif contacts and grounds in (model.FRESH, model.MAX_STALE) and \
                     not model.window_permits(best, "stale-while-revalidate", now):
                 self.say("miss", "asked-though-usable", grounds, best)
-            elif grounds == model.WHILE_REVALIDATE and not contacts and \
+            elif grounds == model.WHILE_REVALIDATE and not contacts and not self.seen.others and \
                     self.answer.first("X-Id") == best.response.first("X-Id"):
                 self.wrong("not-refreshed", "[RFC 5861 §3]")
             return

@@ -239,6 +239,9 @@ static void judged(void) {
             {"bytes=0-9", "Content-Type: text/plain\r\n", 10, RANGE_ANSWER_BAD},
             {"bytes=0-9", "Content-Type: multipart/byteranges; boundary=x\r\n", 10, RANGE_ANSWER_OTHER},
             {"bytes=0-9,20-29", "Content-Range: bytes 50-59/100\r\n", 10, RANGE_ANSWER_OTHER},
+            {"bytes=0-9,20-29", "", 10, RANGE_ANSWER_BAD}, // and no multipart
+            {"bytes=0-9,20-29", "Content-Range: bytes 3-1/x\r\n", 10, RANGE_ANSWER_BAD},
+            {"bytes=x", "", 10, RANGE_ANSWER_BAD},
             {"bytes=x", "Content-Range: bytes 50-59/100\r\n", 10, RANGE_ANSWER_OTHER},
             {"items=0-9", "Content-Range: items 50-59/100\r\n", 10, RANGE_ANSWER_OTHER},
     };
