@@ -103,5 +103,9 @@ must("vary-changes", KEY, step("Foo: 1", "Bar: 1", answer=answer("Cache-Control:
 may("vary-disappears", KEY, step("Foo: 1", answer=answer("Cache-Control: max-age=1", "Age: 5", "Vary: Foo")),
     step("Foo: 1", answer=answer(HOUR)), step("Foo: 2", expect=(STORED, body_of(2))))
 must("vary-head-selects", KEY, variant(1), step("Foo: 2", method="HEAD", expect=ASKED))
+must("vary-validates-its-own-variant", "9111 §4.3.1", step("Foo: 1", answer=answer("Cache-Control: max-age=1", "Age: 10", "Vary: Foo", 'ETag: "1"')),
+    step("Foo: 2", answer=answer("Cache-Control: max-age=1", "Age: 10", "Vary: Foo", 'ETag: "2"')),
+    step("Foo: 1", answer=answer(HOUR, "Vary: Foo", honest=True, on_condition=answer(HOUR, "Vary: Foo", 'ETag: "1"', status=304)),
+        given=CONDITIONAL, expect=(status(200), body_of(1))))
 must("vary-is-sent", KEY, step("Foo: 1", answer=answer(HOUR, "Vary: Foo")),
     step("Foo: 1", given=STORED, expect=members("Vary", "Foo")))
