@@ -184,6 +184,9 @@ static enum lookup decide_fetch(struct search *search, struct entry *entry) {
     bool may_wait = is_shared && !search->query->is_again && !request->control.no_cache;
     if (entry && may_wait && (pending = find_pending(search, entry)))
         return join(search, pending, ROLE_JOINED, "awaited");
+    if (request->control
+                    .no_store) // what is there may answer it; what it fetches is not kept [RFC 9111 §5.2.1.5]
+        return say(search, LOOKUP_PASS, "no-store");
     bool can_resume = search->part && !request->has_range && partial_prefix(search->part) > 0;
     search->resumed = can_resume ? search->part : NULL;
     search->is_alone = request->has_authorization || (request->has_condition && !has_base(search, entry));
@@ -225,7 +228,7 @@ static enum lookup decide(struct search *search, struct entry *entry) {
     search->reason = why_not;
     if (search->query->is_offline)
         return decide_offline(search, entry);
-    if (is_there && use == USE_REFRESH)
+    if (is_there && use == USE_REFRESH && !search->request.control.no_store)
         return decide_refresh(search, entry);
     return decide_fetch(search, entry);
 }

@@ -17,8 +17,6 @@ bool policy_read_request(const struct http_head *head, bool store_allowed, struc
         return *reason = "method", false;
     if (!store_allowed)
         return *reason = "not-allowed", false;
-    if (request->control.no_store)
-        return *reason = "no-store", false;
     if (has(head, FIELD_IF_MATCH) || has(head, FIELD_IF_UNMODIFIED_SINCE))
         return *reason = "for-the-origin", false; // a cache must not judge these [RFC 9111 §4.3.2]
     request->has_range = has(head, FIELD_RANGE);

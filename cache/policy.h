@@ -13,7 +13,8 @@ struct cache_request { // what the store needs to know of a request
     bool has_authorization;
 };
 
-// False: not for the store, and `*reason` says why: "method", "not-allowed", "no-store".
+// False: not for the store, and `*reason` says why: "method", "not-allowed",
+// "for-the-origin".
 bool policy_read_request(
         const struct http_head *head, bool store_allowed, struct cache_request *request, const char **reason);
 

@@ -9,10 +9,10 @@ enum update_match { // how a 304 speaks of a stored response, in ascending order
     UPDATE_NONE,    // of another one
     UPDATE_BARE,    // it has no validator: it can only mean the one response that was asked about
     UPDATE_DATED,   // not both have an entity tag, and Last-Modified is the same; a strong one, if the 304
-                  // alone has a strong tag
-    UPDATE_WEAK,   // the entity tags are equal weakly (If-None-Match compares so [RFC 9110 §13.1.2], and
-                   // what compresses on its way weakens the tag of a 200, but not that of a 304)
-    UPDATE_STRONG, // the entity tags are equal, and strong
+                    // alone has a strong tag
+    UPDATE_WEAK,    // the entity tags are equal weakly (If-None-Match compares so [RFC 9110 §13.1.2], and
+                    // what compresses on its way weakens the tag of a 200, but not that of a 304)
+    UPDATE_STRONG,  // the entity tags are equal, and strong
 };
 enum update_match update_match(const struct http_head *stored, const struct http_head *not_modified);
 

@@ -109,6 +109,19 @@ static void scope(void) {
     cache_free(cache);
 }
 
+// [RFC 9111 §5.2.1.5]: of the answer to a request with no-store nothing is kept; what is there may answer it.
+static void request_without_storing(void) {
+    struct cache *cache = new_cache(1 << 20);
+    const char *fields = HOST "Cache-Control: NO-STORE\n";
+    play_store(cache, "/fresh", HOST, FRESH, 100, NOW);
+    play_store(cache, "/stale", HOST, FRESH "Age: 60\nETag: \"x\"\n", 100, NOW);
+    play_store(cache, "/refreshed", HOST, "Cache-Control: max-age=1, stale-while-revalidate=60\n", 100, NOW);
+    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/fresh", fields, NOW), LOOKUP_HIT);
+    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/stale", fields, NOW), LOOKUP_PASS);
+    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/refreshed", fields, NOW + 10), LOOKUP_PASS);
+    cache_free(cache);
+}
+
 static void passing(void) {
     static const struct {
         const char *method, *fields, *reason;
@@ -528,7 +541,7 @@ static void invalidating(void) {
 }
 
 SUITE(cache, CASE(miss_then_hit), CASE(small_in_one_piece), CASE(scope), CASE(passing),
-        CASE(nothing_is_stored_without_memory), CASE(joining), CASE(marker), CASE(marker_gives_way),
-        CASE(markers_are_bounded), CASE(conditional_miss), CASE(abandoning), CASE(cut_short_is_never_stored),
-        CASE(no_body), CASE(variants), CASE(variants_are_bounded), CASE(replacing),
-        CASE(older_does_not_replace_newer), CASE(purging), CASE(invalidating))
+        CASE(request_without_storing), CASE(nothing_is_stored_without_memory), CASE(joining), CASE(marker),
+        CASE(marker_gives_way), CASE(markers_are_bounded), CASE(conditional_miss), CASE(abandoning),
+        CASE(cut_short_is_never_stored), CASE(no_body), CASE(variants), CASE(variants_are_bounded),
+        CASE(replacing), CASE(older_does_not_replace_newer), CASE(purging), CASE(invalidating))

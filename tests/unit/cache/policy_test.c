@@ -395,8 +395,7 @@ static void requests(void) {
             {"BREW", "Host: a\n", "method", true},
             {"get", "Host: a\n", "method", true},
             {"GET", "Host: a\n", "not-allowed", false},
-            {"GET", "Host: a\nCache-Control: no-store\n", "no-store", true},
-            {"GET", "Host: a\nCache-Control: NO-STORE\n", "no-store", true},
+            {"GET", "Host: a\nCache-Control: no-store\n", NULL, true}, // what is there may answer it
             {"GET", "Host: a\nCache-Control: no-cache\n", NULL, true},
             {"GET", "Host: a\nCache-Control: foo=\"no-store\"\n", NULL, true},
             {"GET", "If-Match: \"a\"\n", "for-the-origin", true},

@@ -348,7 +348,7 @@ static void offline(void) {
             {"HEAD", "/a", HOST, LOOKUP_HIT},
             {"GET", "/a", HOST "Range: bytes=0-1\n", LOOKUP_HIT},
             {"GET", "/a", HOST "Cache-Control: no-cache\n", LOOKUP_HIT},
-            {"GET", "/a", HOST "Cache-Control: no-store\n", LOOKUP_PASS},
+            {"GET", "/a", HOST "Cache-Control: no-store\n", LOOKUP_HIT},
             {"GET", "/b", HOST, LOOKUP_PASS},
             {"GET", "/b", HOST "Range: bytes=0-1\n", LOOKUP_PASS},
             {"HEAD", "/b", HOST, LOOKUP_PASS},
