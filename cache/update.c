@@ -2,6 +2,7 @@
 
 #include "cache/budget.h"
 #include "http/condition.h"
+#include "http/date.h"
 
 static const struct http_field *validator(const struct http_head *head, enum field_id id) {
     return http_field_find(head, id, 0);
@@ -13,17 +14,32 @@ static enum update_match match_tags(struct view stored, struct view update) {
     return etag_equal_weak(stored, update) || view_equal(stored, update) ? UPDATE_WEAK : UPDATE_NONE;
 }
 
+// A date made at least a second before the response that came with it [RFC 9110 §8.8.2.2].
+static bool has_strong_date(const struct http_head *head) {
+    const struct http_field *made = http_field_find(head, FIELD_DATE, 0);
+    int64_t made_s = made ? date_parse(made->value, 0) : -1;
+    int64_t modified_s = date_parse(validator(head, FIELD_LAST_MODIFIED)->value, 0);
+    return modified_s >= 0 && made_s > modified_s;
+}
+
+// A strong tag of the 304's alone is about those that have it, unless the date is as strong.
+static bool match_dates(const struct http_head *stored, const struct http_head *not_modified,
+        const struct http_field *new_tag) {
+    bool is_strong = new_tag && etag_equal_strong(new_tag->value, new_tag->value);
+    return view_equal(validator(stored, FIELD_LAST_MODIFIED)->value,
+                   validator(not_modified, FIELD_LAST_MODIFIED)->value) &&
+           (!is_strong || has_strong_date(stored));
+}
+
 enum update_match update_match(const struct http_head *stored, const struct http_head *not_modified) {
     const struct http_field *old_tag = validator(stored, FIELD_ETAG);
     const struct http_field *new_tag = validator(not_modified, FIELD_ETAG);
     if (old_tag && new_tag)
         return match_tags(old_tag->value, new_tag->value);
-    if (new_tag && etag_equal_strong(new_tag->value, new_tag->value))
-        return UPDATE_NONE; // one with a strong validator is about those that have it
     const struct http_field *old_date = validator(stored, FIELD_LAST_MODIFIED);
     const struct http_field *new_date = validator(not_modified, FIELD_LAST_MODIFIED);
     if (old_date && new_date)
-        return view_equal(old_date->value, new_date->value) ? UPDATE_DATED : UPDATE_NONE;
+        return match_dates(stored, not_modified, new_tag) ? UPDATE_DATED : UPDATE_NONE;
     return new_tag || new_date ? UPDATE_NONE : UPDATE_BARE;
 }
 
@@ -93,14 +109,18 @@ enum update_by_head update_by_head(
 
 // ---- the fields ----
 
-static bool is_validator(const struct http_field *field) {
-    return field->id == FIELD_ETAG || field->id == FIELD_LAST_MODIFIED;
+// Strongly: Last-Modified is a field like others then, for the tag is what tells the body.
+static bool has_same_tag(const struct http_head *a, const struct http_head *b) {
+    const struct http_field *first = validator(a, FIELD_ETAG), *second = validator(b, FIELD_ETAG);
+    return first && second && etag_equal_strong(first->value, second->value);
 }
 
 // Whether a field of the update replaces the stored ones of its name.
-static bool is_updated(const struct http_head *stored, const struct http_field *field) {
-    if (is_validator(field))
-        return !http_field_find(stored, field->id, 0);
+static bool is_updated(
+        const struct http_head *stored, const struct http_head *update, const struct http_field *field) {
+    if (field->id == FIELD_ETAG || field->id == FIELD_LAST_MODIFIED)
+        return !validator(stored, field->id) ||
+               (field->id == FIELD_LAST_MODIFIED && has_same_tag(stored, update));
     return !field->hop && field->id != FIELD_CONTENT_LENGTH && field->id != FIELD_CONTENT_RANGE &&
            field->id != FIELD_TRANSFER_ENCODING && field->id != FIELD_CONTENT_ENCODING;
 }
@@ -108,7 +128,8 @@ static bool is_updated(const struct http_head *stored, const struct http_field *
 static bool is_replaced(
         const struct http_head *stored, const struct http_head *update, const struct http_field *wanted) {
     for (unsigned i = 0; i < update->field_count; i++)
-        if (is_updated(stored, &update->fields[i]) && view_equal_fold(update->fields[i].name, wanted->name))
+        if (is_updated(stored, update, &update->fields[i]) &&
+                view_equal_fold(update->fields[i].name, wanted->name))
             return true;
     return false;
 }
@@ -126,6 +147,6 @@ void update_merge(struct http_head *merged, const struct http_head *stored, cons
         merged->fields[merged->field_count++] = *field;
     }
     for (unsigned i = 0; i < update->field_count; i++)
-        if (is_updated(stored, &update->fields[i]))
+        if (is_updated(stored, update, &update->fields[i]))
             merged->fields[merged->field_count++] = update->fields[i];
 }

@@ -8,10 +8,11 @@
 enum update_match { // how a 304 speaks of a stored response, in ascending order
     UPDATE_NONE,    // of another one
     UPDATE_BARE,    // it has no validator: it can only mean the one response that was asked about
-    UPDATE_DATED,   // not both have an entity tag, the 304 no strong one, and Last-Modified is the same
-    UPDATE_WEAK,    // the entity tags are equal weakly (If-None-Match compares so [RFC 9110 §13.1.2], and
-                    // what compresses on its way weakens the tag of a 200, but not that of a 304)
-    UPDATE_STRONG,  // the entity tags are equal, and strong
+    UPDATE_DATED,   // not both have an entity tag, and Last-Modified is the same; a strong one, if the 304
+                  // alone has a strong tag
+    UPDATE_WEAK,   // the entity tags are equal weakly (If-None-Match compares so [RFC 9110 §13.1.2], and
+                   // what compresses on its way weakens the tag of a 200, but not that of a 304)
+    UPDATE_STRONG, // the entity tags are equal, and strong
 };
 enum update_match update_match(const struct http_head *stored, const struct http_head *not_modified);
 
@@ -36,6 +37,7 @@ enum update_by_head update_by_head(
 
 // The stored head with the update's fields in place of its own of the same names, without Date when the
 // update has none. Left as they are: what describes the stored bytes (Content-Length, Content-Encoding,
-// Content-Range, Transfer-Encoding) and the validators they have (ETag, Last-Modified). Hop-by-hop fields of
+// Content-Range, Transfer-Encoding) and the validators they have (ETag; Last-Modified too, unless both
+// heads have the same strong tag, which tells them then). Hop-by-hop fields of
 // the update are left out. Views point into both; `merged->fields` is heap memory: free it.
 void update_merge(struct http_head *merged, const struct http_head *stored, const struct http_head *update);

@@ -57,10 +57,20 @@ FOUND = {
     # Each use of a stale response within its window has a refresh under way [RFC 5861 §3].
     "a refresh that brought an error is tried again": [fetch(control=REVALIDATE), later(6), fetch(status=405), fetch(status=405)],
     # What the origin has just sent is stored, though its own client needs no more than a 304 of it.
-    "what a 304 was made of is stored": [fetch(control=FRESH, etag="strong"), later(4),
-        fetch(("Cache-Control", "max-age=0"), ("If-Modified-Since", ("date", "now", 0)), etag="strong", version=4, framing="chunked",
-            control=FRESH),
+    "what a 304 was made of is stored": [fetch(etag="strong"),
+        fetch(("If-Modified-Since", ("date", "now", 0)), version=4, control=FRESH, framing="close"), fetch()],
+    # Nor does what is stored outlive it.
+    "what a 304 was made of replaces": [fetch(etag="strong", control=FRESH), later(4),
+        fetch(("Cache-Control", "max-age=0"), ("If-Modified-Since", ("date", "now", 0)), version=4, control=FRESH, framing="close"),
         fetch()],
+    # No part of the answer to a request that says no-store is kept [RFC 9111 §5.2.1.5].
+    "a HEAD with no-store freshens nothing": [fetch(etag="strong", control=["max-age=5"]), later(6),
+        fetch(("Cache-Control", "no-store"), method="HEAD", control=FRESH), fetch(etag="strong")],
+    # Vary: * matches nobody else, a confirmation included [RFC 9111 §4.1].
+    "a crowd at what a 304 makes Vary: *": [fetch(modified="days", control=["max-age=0"]), later(6),
+        crowd([], modified="days", vary=["*"])],
+    "a crowd at what a 304 makes private": [fetch(modified="days", control=["max-age=0"]), later(6),
+        crowd([], modified="days", control=["private"])],
     # Preferences are a set [RFC 9110 §12.5].
     "order and case of preferences": [fetch(("Accept-Encoding", "gzip, br"), vary=["Accept-Encoding"], control=FRESH),
         fetch(("Accept-Encoding", "BR,gzip"), vary=["Accept-Encoding"])],

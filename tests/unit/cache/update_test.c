@@ -95,6 +95,8 @@ static void matching(void) {
             {"ETag: \"a\"\n" MODIFIED, MODIFIED, UPDATE_DATED},
             {"ETag: \"a\"\n" MODIFIED, "Last-Modified: " D2 "\n", UPDATE_NONE},
             {MODIFIED, "ETag: \"a\"\n" MODIFIED, UPDATE_NONE},
+            {MODIFIED "Date: Sun, 06 Nov 1994 08:48:37 GMT\n", "ETag: \"a\"\n" MODIFIED, UPDATE_NONE},
+            {MODIFIED "Date: Sun, 06 Nov 1994 08:48:38 GMT\n", "ETag: \"a\"\n" MODIFIED, UPDATE_DATED},
             {MODIFIED, "ETag: W/\"a\"\n" MODIFIED, UPDATE_DATED},
             {MODIFIED, "ETag: \"a\"\n", UPDATE_NONE},
             {"ETag: \"a\"\n", MODIFIED, UPDATE_NONE},
