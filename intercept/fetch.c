@@ -99,9 +99,13 @@ void fetch_look_at(struct fetch *fetch, int64_t at_ms) {
 
 // ---- without its client ----
 
+// Where the end is not known, only for a client that has its answer without the content (304), not for one
+// that broke off.
 static bool little_is_left(const struct fetch *fetch) {
     int64_t left = body_left(&fetch->body);
-    return left >= 0 && (left <= FETCH_REST_BYTES || left <= fetch->content_length / FETCH_REST_SHARE);
+    if (left < 0)
+        return fetch->is_answered && fetch->alone_bytes <= FETCH_REST_BYTES;
+    return left <= FETCH_REST_BYTES || left <= fetch->content_length / FETCH_REST_SHARE;
 }
 
 // A trickle must not hold the connection for as long as it likes.
@@ -124,7 +128,7 @@ static bool is_wanted(struct fetch *fetch) {
     if (!fetch->upload_over)
         return false;
     if (cache_fill_readers(fetch->fill) > 0) {
-        fetch->alone_until_ms = 0;
+        fetch->alone_until_ms = fetch->alone_bytes = 0;
         return true;
     }
     return fetch->step == FETCH_BODY && cache_fill_stores(fetch->fill) && little_is_left(fetch) &&
@@ -220,6 +224,8 @@ bool fetch_refresh(struct session *session, struct cache_fill *fill) {
 }
 
 void fetch_leave(struct fetch *fetch) {
+    const struct request *request = request_of(fetch);
+    fetch->is_answered = request && request->body_over;
     fetch->session = NULL;
     worker_mark(fetch->worker, &fetch->task);
 }

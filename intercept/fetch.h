@@ -19,9 +19,10 @@ bool fetch_refresh(struct session *session, struct cache_fill *fill);
 // little is missing (FETCH_REST_BYTES, FETCH_REST_SHARE).
 void fetch_leave(struct fetch *fetch);
 
-#define FETCH_REST_BYTES (256 * 1024) // this little still to come: finish it for the store
-#define FETCH_REST_SHARE 4            // or no more than a quarter of the whole
-#define FETCH_REST_MS 10000           // and only for so long
+#define FETCH_REST_BYTES                                                                                     \
+    (256 * 1024) // this little still to come (or, of unknown length, to see): finish it for the store
+#define FETCH_REST_SHARE 4  // or no more than a quarter of the whole
+#define FETCH_REST_MS 10000 // and only for so long
 
 // The request body: how much may be handed over now (0: the session is woken when there is room), a run of
 // content, its end with the trailer lines that may be forwarded.

@@ -68,6 +68,7 @@ static enum run read_some(struct fetch *fetch, size_t room) {
         return body_decode_close(&fetch->body) == BODY_END ? end_well(fetch)
                                                            : cut_short(fetch, "origin-closed-early");
     counter_add(&worker->counters, COUNTER_upstream_bytes_in, (uint64_t)got);
+    fetch->alone_bytes += fetch->alone_until_ms ? got : 0;
     fetch_set_deadline(fetch, TIMEOUT_upstream_idle);
     struct view input = {worker->scratch, (size_t)got}, content;
     enum body body;

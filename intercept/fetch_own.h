@@ -31,8 +31,10 @@ struct fetch {
     int64_t refresh_until_ms; // when to give it up
     int64_t alone_until_ms;   // with neither client nor reader: when to give up; 0: not alone
     enum fetch_step step;
-    bool late;  // the deadline passed
-    bool looks; // `deadline` is none: it wakes the fetch to see whether anybody still reads
+    int64_t alone_bytes; // received in that time
+    bool is_answered;    // its client left with all that it was to have
+    bool late;           // the deadline passed
+    bool looks;          // `deadline` is none: it wakes the fetch to see whether anybody still reads
     // the request
     enum method_id method;
     bool wants_upgrade;

@@ -49,9 +49,11 @@ class Script:
                 return
             status, fields, body = answer
             fields = fields_of(fields)
-            if not status.startswith("304"):
+            if not status.startswith("304") and not {"Transfer-Encoding", "Connection"} & fields.keys():
                 fields.setdefault("Content-Length", len(body))
             peer.respond(status, fields, b"" if request.start.startswith("HEAD") else body)
+            if fields.get("Connection") == "close":
+                return
 
     def fetch(self, target="/", method="GET", fields=(), body=b""):
         return self.way.fetch(target, method, fields, body, to=self.address)
@@ -190,6 +192,17 @@ def test_a_clients_condition_after_the_stores(way4):
     script.fetch()
     assert script.fetch(fields={"If-None-Match": '"2"'}).status == 304
     assert script.requests[1].get("If-None-Match") == '"1"'
+
+
+@pytest.mark.parametrize("framing", ["Content-Length: 5", "Transfer-Encoding: chunked", "Connection: close"])
+def test_a_new_response_is_stored_though_its_client_needs_none_of_it(way4, framing):
+    body = b"5\r\nnewer\r\n0\r\n\r\n" if "chunked" in framing else b"newer"
+    script = Script(way4, ("200 OK", 'Cache-Control: max-age=0\nETag: "1"', b"old"),
+        ("200 OK", f'Cache-Control: max-age=600\nETag: "2"\n{framing}', body))
+    script.fetch()
+    assert script.fetch(fields={"If-None-Match": '"2"'}).status == 304
+    wait_for(lambda: is_fresh(script), what="the new response")
+    assert script.fetch().body == b"newer" and len(script.requests) == 2
 
 
 def test_all_variants_are_asked_about(way4):
