@@ -32,7 +32,7 @@ REPLAY_FAKED := $(patsubst %,$(OUT)/%.o,admin/clock intercept/loop intercept/dia
 	intercept/netlink intercept/access_log)
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
 
-.PHONY: all help test unit replay netns bench run lint format asan tsan fuzz install uninstall clean packages-build
+.PHONY: all help test unit replay netns cases peers bench run lint format asan tsan fuzz install uninstall clean packages-build
 .DELETE_ON_ERROR:
 
 all: packages-build
@@ -41,7 +41,8 @@ all: packages-build
 help:
 	@echo 'make            build (installs the packages it needs when root); V=1 shows the commands'
 	@echo 'make run        a LAN, a gateway and an origin in namespaces, with weir on the gateway; ONCE=1 leaves at the end'
-	@echo 'make test       unit, replay and netns tests'
+	@echo 'make test       unit, replay and netns tests, and the conformance cases'
+	@echo 'make cases      the conformance cases alone; make peers: through the other installed caches as well'
 	@echo 'make bench      beside Squid and nginx on one interception path (installs both)'
 	@echo 'make lint asan tsan fuzz    format, arrows and static checks; sanitizers; fuzzers (FUZZ_SECONDS each)'
 	@echo 'make install    to $$(DESTDIR)$$(PREFIX); make uninstall'
@@ -84,7 +85,15 @@ netns: all
 	@tools/install-packages build run test
 	/usr/bin/python3 -m pytest -q -p no:cacheprovider $(NETNS_TESTS)
 
-test: unit replay netns
+# What the standards ask of a shared cache, in real time; `peers` beside the other caches that are installed.
+cases: all
+	@tools/install-packages build run test
+	/usr/bin/python3 tests/cases/run.py $(CASES)
+peers: all
+	@tools/install-packages build run test
+	/usr/bin/python3 tests/cases/run.py --peers --differences $(CASES)
+
+test: unit replay netns cases
 
 # Side by side with Squid and nginx. Installing these two starts their services.
 bench: all

@@ -192,6 +192,7 @@ static struct cache_object *freshen(struct cache *cache, struct freshening *fres
     struct policy_limits limits = store_limits(cache);
     read_arrival(&arrival, &confirmed, freshening->request, &limits);
     freshening->is_storable = arrival.verdict.is_storable;
+    object->refused = !arrival.verdict.is_storable; // good for the one who asked
     object->key = base->key;
     object->head = head_of(&arrival, true, 0);
     object->body = object_get(base->body);
@@ -285,6 +286,8 @@ void cache_update_by_head(
     struct entry_name name = store_name(cache, query);
     struct shard *shard = index_shard(&cache->index, name.key);
     unsigned count = collect(shard, &name, query->head, objects);
+    struct cache_control asked;
+    cache_control_parse(query->head, &asked);
     for (unsigned i = 0; i < count; i++) {
         struct freshening freshening = {.base = objects[i], .response = response, .request = query->head};
         int64_t length = objects[i]->head->has_body ? (int64_t)objects[i]->body->length : -1;
@@ -292,7 +295,8 @@ void cache_update_by_head(
         case UPDATE_BY_HEAD_NOTHING:
             break;
         case UPDATE_BY_HEAD_FRESHENS:
-            freshen_by_head(cache, &freshening);
+            if (!asked.no_store) // of such a request's response nothing is kept [RFC 9111 §5.2.1.5]
+                freshen_by_head(cache, &freshening);
             break;
         case UPDATE_BY_HEAD_STALE:
             atomic_store_explicit(&objects[i]->contradicted, true, memory_order_relaxed);

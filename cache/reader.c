@@ -113,8 +113,8 @@ static bool look(struct cache_reader *reader, struct news *news) {
         news->stands_in = object->stands_in;
         news->is_confirmed = !object->stands_in;
         news->trouble = object->trouble;
-        news->is_refused = false;
         follow(reader);
+        news->is_refused = news->is_confirmed && reader->object->refused; // what a 304 has made of it
         return true;
     }
     reader->waiting = phase == PHASE_PENDING;

@@ -61,13 +61,14 @@ def print_differences(results):
                 print(f"      {name}: {other.outcome} {other.problem}")
 
 
-def judge(results):
-    """weir's verdict against the table of exceptions: the number of surprises."""
+def judge(results, seconds):
+    """weir's verdict against the table of exceptions: the number of surprises. The last line is as pytest's."""
     surprises = 0
     for one in results:
         if (one.outcome == PASSED) == (one.case.id in EXCEPTIONS):
             surprises += 1
             print(one if one.outcome != PASSED else f"{one} but exceptions.py lists it")
     listed = sum(one.case.id in EXCEPTIONS for one in results)
-    print(f"{listed} listed exceptions\n" * bool(listed) + f"{len(results) - surprises} passed, {surprises} failed")
+    print(f"{listed} listed exceptions\n" * bool(listed)
+        + f"{len(results) - surprises} passed, {surprises} failed in {seconds:.2f}s")
     return surprises

@@ -144,6 +144,7 @@ def main():
             print(f"{kind.name} is missing: apt-get install {kind.package}")
     kinds = [kind for kind in kinds if servers.is_installed(kind)]
     exit_on_signals()
+    started = time.monotonic()
     with Lab() as lab:
         lab.gw.etc("resolv.conf", "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
         results = asyncio.run(run_servers(lab, kinds, cases, options.way))
@@ -155,7 +156,7 @@ def main():
         print_table(results)
         return 0
     print_table(results)
-    return 1 if "weir" in results and judge(results["weir"]) else 0
+    return 1 if "weir" in results and judge(results["weir"], time.monotonic() - started) else 0
 
 
 if __name__ == "__main__":

@@ -41,6 +41,10 @@ EXCEPTIONS = [
         "RFC 5789 §2 lets the answer to a PATCH be stored as RFC 9110 §9.3.3 does with POST; nobody is known to rely on it."),
     Exception_("stale answer to POST", ["not-", "reused-older"], is_stale_of_post,
         "The answer to a POST is kept for GET when it is fresh alone: RFC 9110 §9.3.3 asks for explicit freshness."),
+    Exception_("only-if-cached in the window", ["not-reused-stale-while-revalidate"],
+        lambda stored, seen: bool(model.directive(seen.request, "only-if-cached")),
+        "RFC 5861 §3 has a stale response served while it is refreshed, and only-if-cached asks for no contact: 504, as "
+        "RFC 9111 §5.2.1.7 leaves open."),
     Exception_("one for each", ["not-shared-after-one-for-each"], lambda stored, seen: True,
         "When the last answer of a URL was of no use to others, those who ask at the same time do not queue for each other: "
         "they would most likely wait in vain."),

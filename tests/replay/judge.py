@@ -279,7 +279,7 @@ class Judge:
         elif answer.status == 206 and response.status in (200, 206):
             if model.if_range_holds(self.request, response, self.seen.at.wall) is False:
                 self.wrong("206-against-if-range", f"{self.request.first('If-Range')}")
-        elif answer.status == 416 and response.status == 200:
+        elif answer.status == 416 and response.status in (200, 206):
             if model.byte_ranges(self.request, response.size) != []:
                 self.wrong("416-for-satisfiable", f"{self.request.lines('Range')} of {response.size}")
         elif answer.status == 200 and response.status == 206:
@@ -321,13 +321,14 @@ class Judge:
             self.wrong("reused-other-variant", f"Vary {stored.response.lines('Vary')}: {stored.request.fields}")
         asked = contacts + self.seen.others
         error = any(contact.response and contact.response.status in (500, 502, 503, 504) for contact in asked)
-        disconnected = any(contact.response is None for contact in asked)
+        # A 206 that is of no use to the request is no answer.
+        disconnected = any(contact.response is None or contact.response.status == 206 for contact in asked)
         grounds, reason = model.why_usable(stored, request, now, bool(asked), error, disconnected)
         # What has come since the request was made for another who asked the same is as good as confirmed.
         is_shared = bool(self.seen.others) and stored.response_at == now
         is_confirmed = any(contact.response and contact.response.status == 304 and
             contact.response.first("X-Id") == self.answer.first("X-Id") for contact in self.seen.others)
-        if not grounds and not is_confirmed and \
+        if not grounds and not (is_confirmed and not stored.must_confirm) and \
                 not (is_shared and stored.is_fresh(now) and not stored.never_unconfirmed()):
             self.wrong("reused-wrongly", f"{reason}; age {stored.age(now)}, lifetime {stored.lifetime.most}, "
                 f"{stored.response.lines('Cache-Control')}")
@@ -418,7 +419,7 @@ class Judge:
             elif contacts and grounds in (model.FRESH, model.MAX_STALE) and \
                     not model.window_permits(best, "stale-while-revalidate", now):
                 self.say("miss", "asked-though-usable", grounds, best)
-            elif grounds == model.WHILE_REVALIDATE and not contacts and \
+            elif grounds == model.WHILE_REVALIDATE and not contacts and not self.seen.others and \
                     self.answer.first("X-Id") == best.response.first("X-Id"):
                 self.wrong("not-refreshed", "[RFC 5861 §3]")
             return

@@ -324,11 +324,12 @@ static bool begin(const char *file) {
 static void end(void) {
     worker_free(replay.worker);
     cache_free(replay.daemon.cache);
-    own_addresses_free(replay.daemon.own);
     uplink_watch_free(replay.daemon.uplink);
+    own_addresses_free(replay.daemon.own);
     settings_put(replay.settings);
     network_free();
     free(replay.line);
+    replay = (struct replay){.failed = replay.failed}; // what was forgotten is a leak then
 }
 
 int main(int argc, char **argv) {

@@ -593,13 +593,11 @@ def updated_by(stored_list, response):
     etag, modified = etag_of(response), response.first("Last-Modified")
     if etag and not is_weak(etag):
         return [one for one in stored_list if etag_of(one.response) and strongly_equal(etag_of(one.response), etag)]
-    if etag or modified:
-        def same(one):
-            if etag:
-                return etag_of(one.response) and weakly_equal(etag_of(one.response), etag)
-            return one.response.first("Last-Modified") == modified
-        matching = sorted((one for one in stored_list if same(one)), key=lambda one: (one.date(), one.number))
-        return since_proven(matching)
+    if etag or modified:  # one that corresponds is enough
+        order = sorted(stored_list, key=lambda one: (one.date(), one.number))
+        by_tag = [one for one in order if etag and etag_of(one.response) and weakly_equal(etag_of(one.response), etag)]
+        by_date = [one for one in order if modified and one.response.first("Last-Modified") == modified]
+        return since_proven(by_tag) + [one for one in since_proven(by_date) if one not in by_tag]
     return stored_list if len(stored_list) == 1 and not any(stored_list[0].validators()) else []
 
 
@@ -713,9 +711,11 @@ class Cache:
 
     def freshen(self, request, asked, response, request_at, response_at):
         updated = updated_by(self.of_url(request.key), response)
-        if not updated and not response.has("ETag") and not response.has("Last-Modified"):
-            # It should have had one [RFC 9110 §15.4.5]; what it can only mean is what was asked about.
-            updated = since_proven(self.asked_about(request, asked))
+        if not updated and not etag_of(response) and not response.has("Last-Modified"):
+            # It should have had one [RFC 9110 §15.4.5], or one that can be read; what it can only mean is what was asked about.
+            named = self.asked_about(request, asked)
+            same = [one for one in named if response.has("ETag") and one.response.lines("ETag") == response.lines("ETag")]
+            updated = since_proven(same or named)
         if is_conditional(request) and all(asked.lines(name) == request.lines(name)
                 for name in ("If-None-Match", "If-Modified-Since")):
             for one in updated:  # it answers the client: a cache should look at it all the same, but need not
@@ -732,8 +732,9 @@ class Cache:
             response_at=response_at, must_confirm=False)
         if not may_store(request, new.response, response_at):  # it was good for this request alone
             new.must_confirm, new.sure = True, False
-        if vary_names(new.response) != vary_names(old.response):
-            new.sure = False  # selected by the request of then, or of now
+        if vary_names(new.response) != vary_names(old.response):  # selected by the request of then, or of now
+            new.sure = False
+            self.supersede(new, request=Request("GET", request.target, request.fields, request.destination))
         return new
 
     def asked_about(self, request, asked):
@@ -742,10 +743,10 @@ class Cache:
         def is_named(one):
             etag, _ = one.validators()
             if asked.has("If-None-Match"):  # quoted or not
-                return etag in tags or (one.response.has("ETag") and one.response.first("ETag") == asked.first("If-None-Match"))
+                return etag in tags or one.response.first("ETag") in asked.members("If-None-Match")
             return one.response.has("Last-Modified") and one.response.first("Last-Modified") == asked.first("If-Modified-Since")
         named = [one for one in self.of_url(request.key) if is_named(one)]
-        return named if len(named) == 1 else [one for one in self.matching(request) if is_named(one)]
+        return named if len(named) == 1 else [one for one in self.matching(request) if is_named(one)] or named
 
     def invalidate(self, request, response):  # [§4.4]
         targets = {request.target}
@@ -758,11 +759,12 @@ class Cache:
     def learn_head(self, request, response, request_at, response_at):  # [§4.3.5]
         if response.status != 200:
             return self.doubt(request.key) if response.status < 500 else None
-        for one in self.matching(request):
+        for one in [one for one in self.of_url(request.key) if selects(one, request, favourites=True)]:
             if one.response.status != 200:
                 one.sure = False
             elif contradicts(one.response, response):
                 one.must_confirm, one.sure = True, False
             else:  # it should be freshened; one that is not, is none the worse
-                self.freshened(one, Request("GET", request.target, request.fields), response, request_at, response_at)
+                get = Request("GET", request.target, request.fields, request.destination)
+                self.freshened(one, get, response, request_at, response_at)
                 one.sure = False

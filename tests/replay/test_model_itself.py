@@ -266,6 +266,8 @@ def test_304_by_weak_tag_and_by_date():
     assert len(confirm(cache_with(([], ["ETag: W/\"a\""])), "ETag: W/\"a\"")) == 1
     modified = "Last-Modified: Wed, 31 Dec 2025 00:00:00 GMT"
     assert len(confirm(cache_with(([], [modified])), modified)) == 1
+    assert len(confirm(cache_with(([], [modified])), "ETag: W/\"new\"", modified)) == 1  # one of them corresponds
+    assert confirm(cache_with(([], [modified])), "ETag: \"new\"", modified) == []
     assert confirm(cache_with(([], [modified])), "Last-Modified: Wed, 31 Dec 2025 00:00:01 GMT") == []
 
 
