@@ -359,13 +359,24 @@ static enum fill_kind begin(struct cache_fill *fill, struct arrival *arrival) {
 
 // ---- a part ----
 
+// A date alone does not tell variants apart: the rest must be selected as the beginning was.
+static bool is_of_variant(const struct cache_fill *fill, const struct http_head *head) {
+    char names_text[VARY_NAMES_BYTES], selectors_text[VARY_SELECTORS_BYTES];
+    const struct stored_head *stored = fill->resumed->head;
+    struct view names, selectors;
+    return vary_names(head, names_text, &names) &&
+           vary_select(names, &fill->request->http, selectors_text, &selectors) &&
+           view_equal(names, stored->vary) && view_equal(selectors, stored->selectors);
+}
+
 // Whether the 206 is the rest that was asked for, of what its beginning is stored of.
 static bool is_rest(const struct cache_fill *fill, const struct cache_response *response) {
     const struct cache_object *resumed = fill->resumed;
     struct content_range given;
     return content_range_of(response->head, response->content_length, &given) && given.has_size &&
            given.size == resumed->body->length && given.range.first == partial_prefix(resumed) &&
-           given.range.last == given.size - 1 && partial_is_same(&resumed->head->http, response->head);
+           given.range.last == given.size - 1 && partial_is_same(&resumed->head->http, response->head) &&
+           is_of_variant(fill, response->head);
 }
 
 // A whole arrives, its beginning being there already [RFC 9111 §3.4].

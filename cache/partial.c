@@ -39,11 +39,10 @@ bool partial_serves(const struct cache_object *object, const struct cache_query 
         return false; // the whole would be asked for
     switch (range_of_request(query->head, body->length, &ranges)) {
     case RANGES_NONE:
+    case RANGES_UNSATISFIABLE: // not within what is there, whatever its length [RFC 9111 §3.3]
         return false;
     case RANGES_SOME:
         return covers(body->spans, &ranges);
-    case RANGES_UNSATISFIABLE:
-        return true;
     }
     UNREACHABLE("an outcome of ranges");
 }
@@ -68,9 +67,8 @@ bool partial_will_serve(struct cache_object *object, const struct cache_query *q
         return !is_part;
     switch (range_of_request(query->head, object->size, &ranges)) {
     case RANGES_NONE:
-        return !is_part;
     case RANGES_UNSATISFIABLE:
-        return true;
+        return !is_part;
     case RANGES_SOME:
         break;
     }

@@ -123,7 +123,7 @@ static enum run take_final(struct fetch *fetch, const struct http_head *head) {
     if (framing.kind == FRAMING_CHUNKED || framing.kind == FRAMING_CLOSE || head->status == 204)
         length = -1;
     if (is_wrong_range(fetch, head, length))
-        return fetch_fail(
+        return fetch_give_up(
                 fetch, 502, "bad-range", "The server answered with another range than it was asked for.");
     body_decoder_init(&fetch->body, &framing);
     fetch->content_length = length;
