@@ -177,15 +177,16 @@ static enum lookup decide_fetch(struct search *search, struct entry *entry) {
         return unavailable(search, "only-if-cached");
     if (!request->is_get)
         return say(search, LOOKUP_PASS, "head");
-    enum marker marker = marker_of(search, entry);
+    bool is_confirmable = selected && policy_has_validator(&selected->head->http);
+    bool is_shared = marker_of(search, entry) == MARKER_NONE ||
+                     (is_confirmable && !selected->head->freshness.no_cache); // confirmed for all who wait
     // What was asked for before may be older than what a request's no-cache is about.
-    bool may_wait = marker == MARKER_NONE && !search->query->is_again && !request->control.no_cache;
+    bool may_wait = is_shared && !search->query->is_again && !request->control.no_cache;
     if (entry && may_wait && (pending = find_pending(search, entry)))
         return join(search, pending, ROLE_JOINED, "awaited");
     bool can_resume = search->part && !request->has_range && partial_prefix(search->part) > 0;
     search->resumed = can_resume ? search->part : NULL;
     search->is_alone = request->has_authorization || (request->has_condition && !has_base(search, entry));
-    bool is_confirmable = selected && policy_has_validator(&selected->head->http);
     return say(search, is_confirmable ? LOOKUP_STALE : LOOKUP_MISS, why);
 }
 
@@ -243,7 +244,7 @@ static void take_stored(
         fill->resumed = object_get(search->resumed);
     else
         fill_take_bases(fill, entry, search->selected);
-    fill->asks_whole = fill->base_count > 0;
+    fill->asks_whole = fill->base_count > 0 || lookup == LOOKUP_HIT;
 }
 
 static void write_fields(struct cache_fill *fill) {

@@ -298,7 +298,7 @@ void partial_store(struct cache_fill *fill, bool is_broken) {
 
 static bool gives_ranges(const struct cache_object *object) {
     return object->head->http.status == 206 || object->spans ||
-           (object->head->http.status == 200 && range_is_accepted(&object->head->http));
+           (object->head->http.status == 200 && range_may_be_asked(&object->head->http));
 }
 
 bool partial_is_kept(const struct cache_fill *fill) {

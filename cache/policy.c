@@ -154,8 +154,11 @@ static const char *useless(struct judged *judged) {
         return NULL;
     if (freshness->no_cache)
         return "no-cache";
+    // For who takes a stale response, and for when the origin cannot be reached. A lifetime of 0 is no wish
+    // to be kept.
     bool is_useful_stale =
-            !freshness->must_revalidate && (freshness->while_revalidate_s > 0 || freshness->if_error_s > 0);
+            !freshness->must_revalidate && (freshness->while_revalidate_s > 0 || freshness->if_error_s > 0 ||
+                                                   (freshness->is_explicit && lifetime_s > 0));
     if (lifetime_s > freshness->initial_age_s || is_useful_stale ||
             use_option(judged, REFRESH_OPTION_store_stale))
         return NULL;

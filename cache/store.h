@@ -24,8 +24,6 @@ struct cache_fill {
     struct cache *cache;
     struct cache_object *object;
     // immutable while other threads can find the fill through the index
-    struct cache_object *bases[INDEX_VARIANTS_MAX]; // what a 304 could confirm, the selected one first
-    unsigned base_count;
     struct cache_object *selected;   // what is stored for this request: is replaced, or stands in; NULL: none
     struct stored_head *request;     // NULL for a stream
     struct cache_control asked;      // the request's
@@ -33,9 +31,11 @@ struct cache_fill {
     struct entry *spare;             // for a response that enters the index with its head (POST), else NULL
     struct cache_object *resumed;    // stored in part: its beginning, when the rest was asked for
     bool asks_range;                 // goes out with the request's own Range
-    bool asks_whole;                 // goes out with conditions of the store's own, and without that Range
+    bool asks_whole;                 // goes out for the whole, whatever the request's range
     bool alone;                      // not to be joined before its head is there
     // the producer's own
+    struct cache_object *bases[INDEX_VARIANTS_MAX]; // what a 304 could confirm, the selected one first
+    unsigned base_count;
     const char *pass_reason; // of a stream
     char *validators;
     size_t validators_length;

@@ -93,14 +93,18 @@ enum update_by_head update_by_head(
 
 // ---- the fields ----
 
-static bool is_validator(const struct http_field *field) {
-    return field->id == FIELD_ETAG || field->id == FIELD_LAST_MODIFIED;
+// Strongly: Last-Modified is a field like others then, for the tag is what tells the body.
+static bool has_same_tag(const struct http_head *a, const struct http_head *b) {
+    const struct http_field *first = validator(a, FIELD_ETAG), *second = validator(b, FIELD_ETAG);
+    return first && second && etag_equal_strong(first->value, second->value);
 }
 
 // Whether a field of the update replaces the stored ones of its name.
-static bool is_updated(const struct http_head *stored, const struct http_field *field) {
-    if (is_validator(field))
-        return !http_field_find(stored, field->id, 0);
+static bool is_updated(
+        const struct http_head *stored, const struct http_head *update, const struct http_field *field) {
+    if (field->id == FIELD_ETAG || field->id == FIELD_LAST_MODIFIED)
+        return !validator(stored, field->id) ||
+               (field->id == FIELD_LAST_MODIFIED && has_same_tag(stored, update));
     return !field->hop && field->id != FIELD_CONTENT_LENGTH && field->id != FIELD_CONTENT_RANGE &&
            field->id != FIELD_TRANSFER_ENCODING && field->id != FIELD_CONTENT_ENCODING;
 }
@@ -108,7 +112,8 @@ static bool is_updated(const struct http_head *stored, const struct http_field *
 static bool is_replaced(
         const struct http_head *stored, const struct http_head *update, const struct http_field *wanted) {
     for (unsigned i = 0; i < update->field_count; i++)
-        if (is_updated(stored, &update->fields[i]) && view_equal_fold(update->fields[i].name, wanted->name))
+        if (is_updated(stored, update, &update->fields[i]) &&
+                view_equal_fold(update->fields[i].name, wanted->name))
             return true;
     return false;
 }
@@ -126,6 +131,6 @@ void update_merge(struct http_head *merged, const struct http_head *stored, cons
         merged->fields[merged->field_count++] = *field;
     }
     for (unsigned i = 0; i < update->field_count; i++)
-        if (is_updated(stored, &update->fields[i]))
+        if (is_updated(stored, update, &update->fields[i]))
             merged->fields[merged->field_count++] = update->fields[i];
 }

@@ -36,6 +36,7 @@ enum update_by_head update_by_head(
 
 // The stored head with the update's fields in place of its own of the same names, without Date when the
 // update has none. Left as they are: what describes the stored bytes (Content-Length, Content-Encoding,
-// Content-Range, Transfer-Encoding) and the validators they have (ETag, Last-Modified). Hop-by-hop fields of
+// Content-Range, Transfer-Encoding) and the validators they have (ETag; Last-Modified too, unless both
+// heads have the same strong tag, which tells them then). Hop-by-hop fields of
 // the update are left out. Views point into both; `merged->fields` is heap memory: free it.
 void update_merge(struct http_head *merged, const struct http_head *stored, const struct http_head *update);

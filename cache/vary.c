@@ -282,40 +282,6 @@ static bool has_favourite_language(const struct http_head *request, const struct
            language.length > 0 && view_equal_fold(language, favourite.name);
 }
 
-// Whether it excludes content without a coding [RFC 9110 §12.5.3], when all that it names has the weight 0.
-static bool excludes_identity(const struct http_head *request) {
-    struct list_walk walk = {.head = request, .id = FIELD_ACCEPT_ENCODING};
-    struct view member, name;
-    unsigned weight;
-    while (list_walk_next(&walk, &member))
-        if (weight_of_member(member, &name, &weight) &&
-                (view_equal(name, VIEW("*")) || view_equal_fold(name, VIEW("identity"))))
-            return true;
-    return false;
-}
-
-// A request that accepts no coding at all wants the plain content.
-static bool has_favourite_coding(const struct http_head *request, const struct http_head *response) {
-    struct favourite favourite;
-    struct view coding;
-    if (!http_field_find(request, FIELD_ACCEPT_ENCODING, 0) ||
-            !find_favourite(request, FIELD_ACCEPT_ENCODING, &favourite) ||
-            !only_member(response, FIELD_CONTENT_ENCODING, &coding))
-        return false;
-    if (coding.length == 0)
-        coding = VIEW("identity");
-    if (favourite.weight == 0)
-        return view_equal_fold(coding, VIEW("identity")) && !excludes_identity(request);
-    return favourite.is_alone && view_equal_fold(coding_of(coding), coding_of(favourite.name));
-}
-
-static bool has_favourite(
-        struct view name, const struct http_head *request, const struct http_head *response) {
-    if (view_equal(name, VIEW("accept-language")))
-        return has_favourite_language(request, response);
-    return view_equal(name, VIEW("accept-encoding")) && has_favourite_coding(request, response);
-}
-
 static struct view next_line(struct view *lines) {
     size_t end = view_find(*lines, '\n');
     struct view line = view_take(*lines, end);
@@ -336,7 +302,7 @@ enum vary_rank vary_rank(struct view names, struct view selectors, const struct 
         struct view name = next_token(&names);
         if (view_equal(next_line(&own), next_line(&selectors)))
             continue;
-        if (!has_favourite(name, request, response))
+        if (!view_equal(name, VIEW("accept-language")) || !has_favourite_language(request, response))
             return VARY_OTHER;
         rank = VARY_PREFERRED;
     }

@@ -26,15 +26,13 @@ bool vary_matches(struct view names, struct view selectors, const struct http_he
 enum vary_rank {    // in ascending order
     VARY_OTHER,     // not for this request
     VARY_ANY,       // without Vary, and so for any request; the origin may have left it out by mistake
-    VARY_PREFERRED, // selected by another text, but it is in the one language, or the one coding, that the
-                    // request puts above all others
+    VARY_PREFERRED, // selected by another text, but it is in the one language that the request puts above all
+                    // others
     VARY_SELECTED,
 };
 
 // How well a stored response fits a request. A response in exactly the language of the highest weight in
-// Accept-Language fits, whatever else was accepted when it was stored; so does one in the coding of the
-// highest weight in Accept-Encoding (the plain one, where the request accepts no coding). All other fields
-// must match.
+// Accept-Language fits, whatever else was accepted when it was stored. All other fields must match.
 enum vary_rank vary_rank(struct view names, struct view selectors, const struct http_head *request,
         const struct http_head *response);
 

@@ -120,8 +120,9 @@ void range_sort(struct range_list *list) {
         }
 }
 
-bool range_is_accepted(const struct http_head *response) {
-    return http_field_has_token(response, FIELD_ACCEPT_RANGES, VIEW("bytes"));
+bool range_may_be_asked(const struct http_head *response) {
+    return !http_field_find(response, FIELD_ACCEPT_RANGES, 0) ||
+           http_field_has_token(response, FIELD_ACCEPT_RANGES, VIEW("bytes"));
 }
 
 // ---- Content-Range ----
@@ -162,43 +163,37 @@ static bool is_within(const struct range *inner, const struct range *outer) {
     return inner->first >= outer->first && inner->last <= outer->last;
 }
 
-// The one range-spec that was asked for. False when there are none or several.
-static bool read_asked(const struct http_head *request, struct spec *spec) {
-    const struct http_field *field = http_field_find(request, FIELD_RANGE, 0);
-    struct list members = {0};
-    struct view member, further;
-    return field && http_field_total(request, FIELD_RANGE) == 1 && read_unit(field->value, &members.rest) &&
-           list_next(&members, &member) && read_spec(member, spec) && !list_next(&members, &further);
-}
-
-static bool asks_for_bytes(const struct http_head *request) {
-    const struct http_field *field = http_field_find(request, FIELD_RANGE, 0);
-    struct view rest;
-    return field && read_unit(field->value, &rest);
-}
-
 static bool is_multipart(const struct http_head *response) {
     const struct http_field *type = http_field_find(response, FIELD_CONTENT_TYPE, 0);
     return !http_field_find(response, FIELD_CONTENT_RANGE, 0) && type &&
            view_starts_fold(type->value, VIEW("multipart/byteranges"));
 }
 
+// Whether the given one is what this range-spec asked for, or a part of it, or has it with more around.
+static bool is_answered(const struct spec *spec, const struct content_range *given) {
+    struct range asked = {spec->first, spec->last};
+    if (given->has_size)
+        return resolve(spec, given->size, &asked) &&
+               (is_within(&given->range, &asked) || is_within(&asked, &given->range));
+    return spec->is_suffix || is_within(&given->range, &asked); // of an unknown size no suffix can be told
+}
+
 enum range_answer range_judge(
         const struct http_head *request, const struct http_head *response, int64_t content_length) {
-    struct spec spec;
+    const struct http_field *field = http_field_find(request, FIELD_RANGE, 0);
     struct content_range given;
-    struct range asked;
-    if (!asks_for_bytes(request) || is_multipart(response))
+    struct list members = {0};
+    struct view member;
+    struct spec spec;
+    bool is_good = false;
+    if (!field || !read_unit(field->value, &members.rest) || is_multipart(response))
         return RANGE_ANSWER_OTHER;
-    if (!content_range_of(response, content_length, &given)) // nobody can tell what it is a part of
+    if (!content_range_of(response, content_length, &given))
         return RANGE_ANSWER_BAD;
-    if (!read_asked(request, &spec))
-        return RANGE_ANSWER_OTHER;
-    if (!given.has_size) // of an unknown size no suffix can be told
-        return spec.is_suffix || is_within(&given.range, &(struct range){spec.first, spec.last})
-                       ? RANGE_ANSWER_GOOD
-                       : RANGE_ANSWER_BAD;
-    bool is_good = resolve(&spec, given.size, &asked) &&
-                   (is_within(&given.range, &asked) || is_within(&asked, &given.range));
+    while (list_next(&members, &member)) {
+        if (!read_spec(member, &spec))
+            return RANGE_ANSWER_OTHER;
+        is_good |= is_answered(&spec, &given);
+    }
     return is_good ? RANGE_ANSWER_GOOD : RANGE_ANSWER_BAD;
 }

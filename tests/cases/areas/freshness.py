@@ -136,7 +136,7 @@ not_reused("age-list-first", "9111 §5.1", "Cache-Control: max-age=3600", "Age: 
 not_reused("age-lines-first", "9111 §5.1", "Cache-Control: max-age=3600", "Age: 7200", "Age: 0", kind=SHOULD)
 reused("age-below-lifetime", AGE, "Cache-Control: max-age=3600", "Age: 1800")
 for name, value in {"word": "abc", "negative": "-7200", "float": "7200.0", "empty": "", "letters": "7200s",
-        "quoted": '"7200"'}.items():
+        "quoted": '"7200"', "parameter": "7200;a=b", "word-first": "x, 7200", "word-behind": "7200 x"}.items():
     reused(f"age-malformed-{name}", "9111 §5.1", "Cache-Control: max-age=3600", f"Age: {value}")
 reused("age-list-first-is-small", "9111 §5.1", "Cache-Control: max-age=3600", "Age: 0, 7200")
 must("age-is-sent", "9111 §4", step(answer=answer("Cache-Control: max-age=3600")),

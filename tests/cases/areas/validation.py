@@ -93,6 +93,12 @@ may("client-condition-with-no-cache", OWN, step(answer=answer(HOUR, *A)),
 may("client-condition-max-age-0", OWN, step(answer=answer(HOUR, *A, "Age: 5")),
     step('If-None-Match: "a"', "Cache-Control: max-age=0", answer=answer(HOUR, *A, on_condition=answer(HOUR, *A, status=304)),
         expect=(CONDITIONAL, status(304))))
+must("client-condition-unquoted-reaches-the-origin", "9110 §13.1.2", step("If-None-Match: abc", answer=answer(HOUR, "ETag: abc"),
+    expect=(origin_field("If-None-Match", "abc"), status(200), body_of(1))))
+may("client-ims-stale", OWN, step(answer=answer(*GONE, f"Last-Modified: {MODIFIED}")), step(f"If-Modified-Since: {MODIFIED}",
+    answer=answer(HOUR, on_condition=answer(HOUR, f"Last-Modified: {MODIFIED}", status=304)), expect=(CONDITIONAL, status(304))),
+    step(expect=(STORED, status(200), body_of(1))))
+
 # ---- our own condition ----
 def own(kind, name, stored, *expect):
     confirmed = answer(HOUR, *stored, status=304)
@@ -151,7 +157,8 @@ UPDATED = {
     "Set-Cookie": "new=1", "Content-Security-Policy": "default-src 'none'", "Access-Control-Allow-Origin": "https://new.example",
     "Server": "new/2", "Allow": "GET, HEAD", "Vary": "Foo", "Via": "1.1 new", "Warning": '299 - "new"', "X-Frame-Options": "DENY",
     "Strict-Transport-Security": "max-age=2", "Content-Disposition": "attachment", "Content-MD5": "bmV3bmV3bmV3bmV3bmV3bg==",
-    "Clear-Site-Data": '"cache"', "X-XSS-Protection": "0", "Retry-After": "5", "Accept-Ranges": "none", "Content-Type": "text/new"}
+    "Clear-Site-Data": '"cache"', "X-XSS-Protection": "0", "Retry-After": "5", "Accept-Ranges": "none", "Content-Type": "text/new",
+    "Content-Anything": "new", "X-Content-Anything": "new", "Set-Cookie2": "new=1", "Public-Key-Pins": 'pin-sha256="new="'}
 for name, value in UPDATED.items():
     old = [] if name in ("Cache-Control", "Date", "Via") else [f"{name}: {'{start-700}' if name in ('Expires', 'Last-Modified') else 'old'}"]
     if name == "Vary":
@@ -168,6 +175,10 @@ for name, value in UPDATED.items():
 must("update-adds", "9111 §3.2", step(answer=answer(*GONE, *A)),
     step(answer=answer(HOUR, on_condition=answer(HOUR, *A, "X-Added: 1", status=304)), given=CONDITIONAL,
         expect=field("X-Added", "1")), step(given=STORED, expect=field("X-Added", "1")))
+# Last-Modified is a strong validator when it is so much older than Date [RFC 9110 §8.8.2.2].
+may("update-adds-tag", "9111 §4.3.4", step(answer=answer(*GONE, f"Last-Modified: {MODIFIED}")),
+    step(answer=answer(HOUR, on_condition=answer(HOUR, f"Last-Modified: {MODIFIED}", 'ETag: "new"', status=304)),
+        expect=(CONDITIONAL, body_of(1), field("ETag", '"new"'))), step(expect=(STORED, field("ETag", '"new"'))))
 must("update-keeps-others", "9111 §3.2", step(answer=answer(*GONE, *A, "X-Kept: 1", "Content-Type: text/x")),
     step(answer=answer(HOUR, on_condition=answer(HOUR, *A, status=304)), given=CONDITIONAL,
         expect=(field("X-Kept", "1"), field("Content-Type", "text/x"))), step(given=STORED, expect=field("X-Kept", "1")))

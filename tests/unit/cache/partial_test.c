@@ -284,7 +284,7 @@ static void broken_off(void) {
     } rows[] = {
             {FRESH STRONG "Accept-Ranges: bytes\n", SIZE, true},
             {FRESH "Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT\nAccept-Ranges: bytes\n", SIZE, true},
-            {FRESH STRONG, SIZE, false},
+            {FRESH STRONG, SIZE, true}, // an origin need not say so [RFC 9110 §14.3]
             {FRESH STRONG "Accept-Ranges: none\n", SIZE, false},
             {FRESH "Accept-Ranges: bytes\n", SIZE, false},
             {FRESH "ETag: W/\"a\"\nAccept-Ranges: bytes\n", SIZE, false},

@@ -80,7 +80,8 @@ static void responses(void) {
             {"4.2.1", "", 200, "Cache-Control: max-age=0\nETag: \"a\"\n", "stored"},
             {"4.2.1", "", 200, "Expires: 0\n" MODIFIED, "stored"},
             {"4.2.3", "", 200, SIXTY "Age: 59\n", "stored"},
-            {"4.2.3", "", 200, SIXTY "Age: 60\n", "no-lifetime"},
+            {"4.2.4", "", 200, SIXTY "Age: 60\n", "stored"}, // for max-stale, and for a lost origin
+            {"5.2.2.2", "", 200, "Cache-Control: max-age=60, must-revalidate\nAge: 60\n", "no-lifetime"},
             {"5861 3", "", 200, "Cache-Control: max-age=0, stale-while-revalidate=60\n", "stored"},
             {"5861 4", "", 200, "Cache-Control: max-age=0, stale-if-error=60\n", "stored"},
             {"4.2.4", "", 200, "Cache-Control: s-maxage=0, stale-while-revalidate=60\n", "no-lifetime"},

@@ -20,7 +20,8 @@
 #define BODY_MAXIMUM 160000
 
 static struct cache *cache;
-static _Atomic unsigned version, delivered, broken, gone, hits, joins, confirmed, wrong, stuck;
+static _Atomic unsigned version, delivered, broken, gone, hits, joins, confirmed, again, stood_in, refreshed,
+        wrong, stuck;
 
 struct actor { // a thread: one request at a time, with its fetch when it has one
     struct cache_reader reader;
@@ -84,19 +85,23 @@ static bool wait_for_wake(struct actor *actor) {
 static void send_head(struct actor *actor) {
     struct text_head text;
     struct http_error error;
-    char fields[256], first[] = "HTTP/1.1 200 OK";
+    char fields[320], first[] = "HTTP/1.1 200 OK";
     bool not_modified = cache_fill_fields(actor->fill).length > 0 && dice(actor, 2);
     actor->seed = atomic_fetch_add(&version, 1);
     actor->length = dice(actor, 4) ? dice(actor, 20000) : dice(actor, BODY_MAXIMUM);
     actor->is_announced = dice(actor, 2);
-    static const char *const controls[] = {"max-age=60", "max-age=60", "max-age=1", "no-cache", "no-store"};
+    static const char *const controls[] = {"max-age=60", "max-age=60", "max-age=1", "no-cache", "no-store",
+            "max-age=1, stale-while-revalidate=60", "max-age=1, stale-if-error=60"};
     snprintf(fields, sizeof fields, "Cache-Control: %s\n%sX-Seed: %u\nX-Length: %llu\n%s",
-            controls[dice(actor, 5)], not_modified ? "" : "ETag: \"x\"\n", actor->seed,
+            controls[dice(actor, 7)], not_modified ? "" : "ETag: \"x\"\n", actor->seed,
             (unsigned long long)actor->length, dice(actor, 3) ? "" : "Vary: Accept\n");
     if (not_modified) { // speaks of nothing that describes the stored body
         strcpy(first + 9, "304 NM");
-        snprintf(fields, sizeof fields, "Cache-Control: max-age=5\n");
+        snprintf(
+                fields, sizeof fields, "Cache-Control: max-age=5\n%s", dice(actor, 4) ? "" : "ETag: \"y\"\n");
         actor->length = 0;
+    } else if (dice(actor, 8) == 0) {
+        strcpy(first + 9, "503 SU");
     }
     if (http_parse_response(text_lines(&text, first, fields), 0, &text_limits, &text.head, &error) !=
             PARSE_DONE)
@@ -108,10 +113,32 @@ static void send_head(struct actor *actor) {
             .has_body = !not_modified};
     const char *reason;
     actor->sent_head = true;
-    if (cache_fill_head(actor->fill, &response, &reason) != FILL_NOT_MODIFIED)
+    switch (cache_fill_head(actor->fill, &response, &reason)) {
+    case FILL_STORE:
+    case FILL_STREAM:
         return;
-    atomic_fetch_add(&confirmed, 1);
+    case FILL_AGAIN:
+        actor->sent_head = false;
+        atomic_fetch_add(&again, 1);
+        return;
+    case FILL_NOT_MODIFIED:
+        atomic_fetch_add(&confirmed, 1);
+        break;
+    case FILL_STALE:
+        atomic_fetch_add(&stood_in, 1);
+        break;
+    }
     cache_fill_finish(actor->fill);
+    actor->fill = NULL;
+}
+
+// ---- the end of it ----
+
+static void give_up(struct actor *actor) {
+    if (dice(actor, 2))
+        cache_fill_abandon(actor->fill);
+    else if (cache_fill_fail(actor->fill))
+        atomic_fetch_add(&stood_in, 1);
     actor->fill = NULL;
 }
 
@@ -119,8 +146,7 @@ static void send_head(struct actor *actor) {
 static bool produce(struct actor *actor) {
     unsigned char data[8192];
     if (dice(actor, 300) == 0) {
-        cache_fill_abandon(actor->fill);
-        actor->fill = NULL;
+        give_up(actor);
         return true;
     }
     if (!actor->sent_head) {
@@ -243,8 +269,36 @@ static void ask(struct actor *actor, unsigned round) {
     actor->sent = actor->received = actor->length = 0;
     actor->woken = false; // nobody has it: it is detached
     actor->reader.wake = on_reader;
-    count(cache_lookup(cache, &actor->query, &actor->reader, &actor->fill, &reason));
+    enum lookup lookup = cache_lookup(cache, &actor->query, &actor->reader, &actor->fill, &reason);
+    if (lookup == LOOKUP_HIT && actor->fill)
+        atomic_fetch_add(&refreshed, 1);
+    count(lookup);
     actor->query.path = (struct view){"", 0}; // borrowed for the look-up alone
+}
+
+// The answer to a HEAD, or to a POST.
+static void answer_other(struct actor *actor, const char *method) {
+    struct text_head answer;
+    struct http_error error;
+    char first[32];
+    snprintf(first, sizeof first, "%s / HTTP/1.1", method);
+    struct view text = text_lines(&actor->request, first, "Host: h\n");
+    struct view response = text_lines(&answer, "HTTP/1.1 200 OK",
+            dice(actor, 2) ? "ETag: \"x\"\nLocation: /2\n" : "ETag: \"z\"\nLocation: /2\n");
+    if (http_parse_request(text, 0, &text_limits, &actor->request.head, &error) != PARSE_DONE ||
+            http_parse_response(response, 0, &text_limits, &answer.head, &error) != PARSE_DONE)
+        abort();
+    struct cache_query query = {.head = &actor->request.head,
+            .destination.port = 80,
+            .authority = VIEW("h"),
+            .path = VIEW("/1"),
+            .now = actor->query.now};
+    struct cache_response told = {
+            .head = &answer.head, .content_length = -1, .request_at = query.now, .response_at = query.now};
+    if (actor->request.head.method_id == METHOD_HEAD)
+        cache_update_by_head(cache, &query, &told);
+    else
+        cache_invalidate(cache, &query, &answer.head);
 }
 
 static void disturb(struct actor *actor) {
@@ -259,6 +313,13 @@ static void disturb(struct actor *actor) {
         break;
     case 2:
         cache_set_limits(cache, &limits);
+        break;
+    case 3:
+    case 4:
+        answer_other(actor, "HEAD");
+        break;
+    case 5:
+        answer_other(actor, "POST");
         break;
     default:
         break;
@@ -294,6 +355,7 @@ static void many_threads(void) {
     // It did what it is for.
     CU_ASSERT_TRUE(delivered > THREADS * ROUNDS / 2);
     CU_ASSERT_TRUE(hits > 0 && joins > 0 && confirmed > 0 && gone > 0 && broken > 0);
+    CU_ASSERT_TRUE(again > 0 && stood_in > 0 && refreshed > 0);
     struct cache_stats stats;
     cache_stats(cache, &stats);
     CU_ASSERT_TRUE(stats.evictions > 0);
