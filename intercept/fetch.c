@@ -101,9 +101,7 @@ void fetch_look_at(struct fetch *fetch, int64_t at_ms) {
 
 static bool little_is_left(const struct fetch *fetch) {
     int64_t left = body_left(&fetch->body);
-    if (left < 0) // unknown: it may end any time, so long as it has not proved to be large
-        return fetch->body.content <= FETCH_REST_BYTES;
-    return left <= FETCH_REST_BYTES || left <= fetch->content_length / FETCH_REST_SHARE;
+    return left >= 0 && (left <= FETCH_REST_BYTES || left <= fetch->content_length / FETCH_REST_SHARE);
 }
 
 // A trickle must not hold the connection for as long as it likes.

@@ -19,7 +19,7 @@ bool fetch_refresh(struct session *session, struct cache_fill *fill);
 // little is missing (FETCH_REST_BYTES, FETCH_REST_SHARE).
 void fetch_leave(struct fetch *fetch);
 
-#define FETCH_REST_BYTES (256 * 1024) // this little to come, or so far of an unknown length: finish it
+#define FETCH_REST_BYTES (256 * 1024) // this little still to come: finish it for the store
 #define FETCH_REST_SHARE 4            // or no more than a quarter of the whole
 #define FETCH_REST_MS 10000           // and only for so long
 
