@@ -46,9 +46,10 @@ def cut(lab, how):
 
 
 @contextlib.contextmanager
-def configured(way, line):
+def configured(way, line, instead_of=""):
     config = f"listen 3129 {way.lab.mode}\n{DEFAULT_CONFIG}{CONFIG}"
-    way.daemon.reload(f"{config}{line}\n")
+    assert instead_of in config
+    way.daemon.reload(f"{config.replace(instead_of, '')}{line}\n")
     try:
         yield
     finally:
@@ -137,6 +138,23 @@ def test_a_browser_with_the_network_cut(way4, web, loaded, tmp_path, how):
         assert len(web.requests) == before
     check_parts(way4, web, ())
     check_report(browse_again(way4, web, tmp_path, "after"), loaded, web, ())
+
+
+@pytest.mark.parametrize("how", CUTS)
+def test_a_kept_connection_is_no_reason_to_wait(way4, web, how):
+    """Nobody acknowledges what is sent on it: known as soon as a new one would have failed, not after first_byte."""
+    with configured(way4, "timeout first_byte 1m", "timeout first_byte 1s\n"):
+        def ask_all():
+            for _ in range(4):                      # with a connection of either worker
+                for path in ("/old.html", "/stale-if-error.bmp", "/validator.json"):
+                    check_part(get(way4, web, path), web.parts[path])
+                get(way4, web, "/must.html")
+        ask_all()
+        assert way4.daemon.stats()["upstreams"] >= 1
+        before = way4.daemon.stats()["upstream_retried"]
+        with cut(way4.lab, how):
+            ask_all()
+        assert way4.daemon.stats()["upstream_retried"] > before
 
 
 @pytest.mark.parametrize("setting", ["on", "auto"])
