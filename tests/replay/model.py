@@ -232,8 +232,9 @@ def initial_age(response, request_at, response_at):
 
 # ---- storing, [§3] ----
 
-def authorization_permits(response):  # [§3.5]
-    return any(directive(response, name) for name in ("public", "must-revalidate", "s-maxage"))
+def authorization_permits(response):  # [§3.5]; an s-maxage that cannot be read says nothing
+    return bool(directive(response, "public") or directive(response, "must-revalidate")) or \
+        any(parse_delta(argument) is not None for argument in directive(response, "s-maxage")[:1])
 
 
 def is_forbidden(request, response):
@@ -725,6 +726,9 @@ class Cache:
         else:  # one of them, the most recent that there is
             for one in updated:
                 one.sure = False
+        for one in self.matching(request):
+            if one not in updated:  # it is not what the origin would send
+                one.sure = one.proven = False
         return [self.freshened(one, request, response, request_at, response_at) for one in updated]
 
     def freshened(self, old, request, response, request_at, response_at):
