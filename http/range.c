@@ -120,9 +120,12 @@ void range_sort(struct range_list *list) {
         }
 }
 
+bool range_is_offered(const struct http_head *response) {
+    return http_field_has_token(response, FIELD_ACCEPT_RANGES, VIEW("bytes"));
+}
+
 bool range_may_be_asked(const struct http_head *response) {
-    return !http_field_find(response, FIELD_ACCEPT_RANGES, 0) ||
-           http_field_has_token(response, FIELD_ACCEPT_RANGES, VIEW("bytes"));
+    return !http_field_find(response, FIELD_ACCEPT_RANGES, 0) || range_is_offered(response);
 }
 
 // ---- Content-Range ----
