@@ -522,7 +522,7 @@ def not_modified(request, response, received_wall):
         if response.has("Last-Modified"):
             return modified is not None and modified <= since
         date = parse_date(response.first("Date"), received_wall)
-        return (received_wall if date is None else date) <= since
+        return None if date is None else date <= since
     return False
 
 
@@ -722,7 +722,9 @@ class Cache:
             for one in updated:  # it answers the client: a cache should look at it all the same, but need not
                 one.sure = False
         elif len(updated) == 1 or not is_weak(etag_of(response) or "W/"):
-            self.stored = [one for one in self.stored if one not in updated]
+            for one in updated:  # another variant's is as good as it was for those who select it
+                one.sure = False
+            self.stored = [one for one in self.stored if one not in updated or not selects(one, request)]
         else:  # one of them, the most recent that there is
             for one in updated:
                 one.sure = False
@@ -767,7 +769,7 @@ class Cache:
             if one.response.status != 200:
                 one.sure = False
             elif contradicts(one.response, response):
-                one.must_confirm, one.sure = True, False
+                one.must_confirm, one.sure = one.must_confirm or selects(one, request), False
             else:  # it should be freshened; one that is not, is none the worse
                 get = Request("GET", request.target, request.fields, request.destination)
                 self.freshened(one, get, response, request_at, response_at)
