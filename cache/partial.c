@@ -156,10 +156,12 @@ static struct stored_head *make_head(const struct stored_head *later, const stru
     struct stored_head_source source = {
             .head = &whole, .date_s = -1, .vary = later->vary, .selectors = later->selectors};
     partial_read_head(&whole, &later->http);
-    if (earlier) {
+    if (earlier)
         update_merge(&merged, &earlier->http, &whole);
+    if (earlier && update_fits(&merged, &earlier->http))
         source.head = &merged;
-    }
+    else
+        earlier = NULL; // the later one speaks for itself
     struct stored_head *head = stored_head_new(&source);
     head->freshness = later->freshness;
     if (earlier)

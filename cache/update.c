@@ -150,3 +150,16 @@ void update_merge(struct http_head *merged, const struct http_head *stored, cons
         if (is_updated(stored, update, &update->fields[i]))
             merged->fields[merged->field_count++] = update->fields[i];
 }
+
+static size_t bytes_of(const struct http_head *head) {
+    size_t bytes = 0;
+    for (unsigned i = 0; i < head->field_count; i++)
+        bytes += head->fields[i].name.length + head->fields[i].value.length;
+    return bytes;
+}
+
+bool update_fits(const struct http_head *merged, const struct http_head *stored) {
+    size_t bytes = bytes_of(merged);
+    return (merged->field_count <= HTTP_FIELDS_MAX || merged->field_count <= stored->field_count) &&
+           (bytes <= UPDATE_HEAD_BYTES || bytes <= bytes_of(stored));
+}
