@@ -1,6 +1,8 @@
 // Memory: every allocation of the store goes through here and is counted with what malloc adds to it.
 #pragma once
 
+#include "cache/memory.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,14 +15,6 @@ struct budget {
     _Atomic uint64_t streams;            // what streams hold ahead of their readers; bounded by their windows
     _Alignas(64) _Atomic uint64_t limit; // 0: nothing is stored
 };
-
-// malloc that does not fail: without any memory the process ends, and traffic passes by.
-void *memory_new(size_t bytes);
-
-// What an allocation of this size takes.
-static inline uint64_t memory_cost(size_t bytes) {
-    return (bytes + sizeof(size_t) + 15) / 16 * 16;
-}
 
 // Counts `bytes`, making room by eviction when needed. False when there is none: nothing is counted then.
 // Takes locks: hold none.

@@ -127,7 +127,8 @@ enum fill_kind cache_fill_head(
 // window is free. When nobody reads a stream any more, `wake` is called, and what is appended from then on is
 // dropped.
 size_t cache_fill_room(struct cache_fill *fill, void (*wake)(void *owner), void *owner);
-// Copies; `length` is at most the room just told.
+// Copies; `length` is at most the room just told. What goes beyond an announced end is dropped, and the fill
+// ends as one that broke off.
 void cache_fill_append(struct cache_fill *fill, const void *data, size_t length);
 // For a fill that has had no room for too long: cuts off (READ_BROKEN, each is woken) the readers that hold
 // it up, as long as another has taken all there is and waits for more. How many; 0: nobody waits for them.

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VALIDATORS_BYTES 4096 // of the entity tags asked about; those that do not fit are not
+#define VALIDATORS_BYTES POLICY_ETAG_BYTES // of the entity tags asked about; those that do not fit are not
 
 struct cache_fill *fill_new(struct cache *cache, const struct http_head *request, const char *pass_reason) {
     struct cache_fill *fill = memory_new(sizeof *fill);
@@ -56,7 +56,7 @@ void fill_free(struct cache_fill *fill) {
 // ---- validators ----
 
 static const struct http_field *etag_of(const struct cache_object *object) {
-    return http_field_find(&object->head->http, FIELD_ETAG, 0);
+    return policy_etag(&object->head->http);
 }
 
 static void take_base(struct cache_fill *fill, struct cache_object *object) {
@@ -348,10 +348,19 @@ static bool drop_unread(struct cache_object *object, size_t length) {
     return is_unread;
 }
 
+// Where the framing does not say where the content ends (a chunked 206), what comes behind the announced end
+// is not content: a reader who was told the length must not get it.
+static size_t cut_surplus(struct cache_fill *fill, size_t length) {
+    uint64_t most = left(fill, length);
+    fill->is_overrun |= length > most;
+    return length < most ? length : (size_t)most;
+}
+
 void cache_fill_append(struct cache_fill *fill, const void *data, size_t length) {
     struct cache_object *object = fill->object;
     CHECK(length <= fill->told);
     fill->told -= length;
+    length = cut_surplus(fill, length);
     if (length == 0 || (object->streaming && drop_unread(object, length)))
         return;
     // Only the producer writes blocks, and readers see no more than what is published under the lock.
@@ -392,7 +401,8 @@ static void end(struct cache_fill *fill, enum phase phase) {
 
 static bool is_complete(const struct cache_fill *fill) {
     const struct cache_object *object = fill->object;
-    return object->head && (fill->content_length < 0 || (uint64_t)fill->content_length == object->length);
+    return object->head && !fill->is_overrun &&
+           (fill->content_length < 0 || (uint64_t)fill->content_length == object->length);
 }
 
 // From the arriving to the stored, unless it was purged or turns out too small.

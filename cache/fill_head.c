@@ -176,7 +176,7 @@ struct freshening {
     struct cache_object *base;
     const struct cache_response *response; // whose fields are new
     const struct http_head *request;
-    bool is_storable;
+    struct policy_verdict verdict; // on what comes of it
 };
 
 // The stored body under a head of its own.
@@ -191,7 +191,9 @@ static struct cache_object *freshen(struct cache *cache, struct freshening *fres
     confirmed.content_length = confirmed.has_body ? (int64_t)base->body->length : base->head->content_length;
     struct policy_limits limits = store_limits(cache);
     read_arrival(&arrival, &confirmed, freshening->request, &limits);
-    freshening->is_storable = arrival.verdict.is_storable;
+    if (!update_fits(&merged, &base->head->http))
+        arrival.verdict = (struct policy_verdict){false, true, "too-large"};
+    freshening->verdict = arrival.verdict;
     object->refused = !arrival.verdict.is_storable; // good for the one who asked
     object->key = base->key;
     object->head = head_of(&arrival, true, 0);
@@ -205,15 +207,16 @@ static struct cache_object *freshen(struct cache *cache, struct freshening *fres
     return object;
 }
 
-// The object takes the place of the one it confirms; that one stays when it is another variant, confirmed for
-// this request alone. The shard's lock is held.
+// The object takes the place of the one it confirms; that one stays when it is another variant, or one that
+// others may have, confirmed for this request alone. The shard's lock is held.
 static void replace_base(struct cache *cache, struct entry *entry, const struct freshening *freshening,
         struct cache_object *object, struct cache_object **dropped) {
     const struct cache_object *base = freshening->base;
     bool is_same = vary_matches(base->head->vary, base->head->selectors, freshening->request);
-    if (base->entry == entry && (is_same || !freshening->is_storable))
+    bool is_storable = freshening->verdict.is_storable;
+    if (base->entry == entry && (is_storable ? is_same : freshening->verdict.is_general))
         store_unlink(cache, freshening->base, dropped);
-    if (freshening->is_storable)
+    if (is_storable)
         store_insert(cache, entry, object, freshening->request, dropped);
 }
 
@@ -392,6 +395,8 @@ static enum fill_kind resume(
     whole.head = &merged;
     whole.content_length = fill->content_length = (int64_t)resumed->body->length;
     read_arrival(&arrival, &whole, &fill->request->http, &limits);
+    if (!update_fits(&merged, &resumed->head->http))
+        arrival.verdict = (struct policy_verdict){false, true, "too-large"};
     object->start = object->length = partial_prefix(resumed);
     object->size = resumed->body->length;
     object->spans = spans_new();

@@ -160,7 +160,7 @@ static bool has_base(const struct search *search, const struct entry *entry) {
     if (search->request.has_range)
         return false;
     for (const struct cache_object *object = entry ? entry->stored : NULL; object; object = object->sibling)
-        if (http_field_find(&object->head->http, FIELD_ETAG, 0) && !object->body->is_partial)
+        if (policy_etag(&object->head->http) && !object->body->is_partial)
             return true;
     return false;
 }
@@ -204,9 +204,18 @@ static enum lookup decide_offline(struct search *search, struct entry *entry) {
     return unavailable(search, "offline");
 }
 
+// Whether a successor arrives already, however soon that one will have to be refreshed itself.
+static bool is_succeeded(const struct search *search, const struct entry *entry) {
+    for (struct cache_object *object = entry->arriving; object; object = object->sibling)
+        if (object_phase(object) == PHASE_ARRIVING && object->head->http.status != 206 &&
+                is_matching(search, object))
+            return true;
+    return false;
+}
+
 // Used while it is refreshed, once however many ask: by this request, unless another does so.
 static enum lookup decide_refresh(struct search *search, struct entry *entry) {
-    search->is_refresh = !find_pending(search, entry);
+    search->is_refresh = !find_pending(search, entry) && !is_succeeded(search, entry);
     return hit(search, search->selected);
 }
 
@@ -307,6 +316,8 @@ static bool try_lookup(
         attach(search);
     if (search->selected && *lookup == LOOKUP_PASS)
         object_get(search->selected); // until finish_lookup
+    if (entry)
+        store_release(search->cache, search->shard, entry); // its marker may have been all there was
     return true;
 }
 
@@ -440,6 +451,8 @@ static void preview_decision(struct search *search, struct lookup_preview *previ
     preview->lookup = decide(search, entry);
     if (needs_fill(search, preview->lookup))
         take_stored(search, preview->lookup, entry, preview->fill);
+    if (entry)
+        store_release(search->cache, search->shard, entry); // as above
     pthread_mutex_unlock(&search->shard->lock);
     preview->is_unavailable = search->is_unavailable;
     preview->is_refreshed = preview->lookup == LOOKUP_HIT && search->is_refresh;

@@ -62,6 +62,7 @@ struct cache_object {
     struct spans *spans; // bytes that others hold: all there are of a response stored in parts; else those
                          // before `start` (then `lock` holds for it). NULL: none
     bool is_partial;     // stored with holes
+    bool gives_ranges;   // of one stored in parts: the origin has shown that it answers requests for ranges
     uint64_t charged;    // for this struct, its head and its fill; in the budget
     uint64_t charged_stream; // the same for a stream
 

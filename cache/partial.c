@@ -105,7 +105,8 @@ static bool has_strong_validator(const struct http_head *head) {
 
 uint64_t partial_prefix(const struct cache_object *object) {
     const struct cache_object *body = object->body;
-    return body->is_partial && has_strong_validator(&object->head->http) ? spans_end(body->spans, 0) : 0;
+    bool can_ask = body->is_partial && body->gives_ranges && has_strong_validator(&object->head->http);
+    return can_ask ? spans_end(body->spans, 0) : 0;
 }
 
 void partial_read_head(struct http_head *whole, const struct http_head *partial) {
@@ -155,10 +156,12 @@ static struct stored_head *make_head(const struct stored_head *later, const stru
     struct stored_head_source source = {
             .head = &whole, .date_s = -1, .vary = later->vary, .selectors = later->selectors};
     partial_read_head(&whole, &later->http);
-    if (earlier) {
+    if (earlier)
         update_merge(&merged, &earlier->http, &whole);
+    if (earlier && update_fits(&merged, &earlier->http))
         source.head = &merged;
-    }
+    else
+        earlier = NULL; // the later one speaks for itself
     struct stored_head *head = stored_head_new(&source);
     head->freshness = later->freshness;
     if (earlier)
@@ -207,6 +210,12 @@ static void combine_spans(struct spans *spans, const struct cache_object *part, 
         spans_add(spans, content->start, content->length - 1, content);
 }
 
+// By a 206 (to the rest of what is there, too), or in as many words [RFC 9110 §14.3].
+static bool shows_ranges(const struct cache_object *part) {
+    const struct http_head *head = &part->head->http;
+    return head->status == 206 || part->spans || range_is_offered(head);
+}
+
 // What takes the place of `old`, with what that has (NULL: nothing).
 static struct cache_object *combine(
         struct cache_fill *fill, struct cache_object *content, const struct cache_object *old) {
@@ -220,6 +229,7 @@ static struct cache_object *combine(
     combine_spans(object->spans, part, content, old);
     object->length = object->size = part->size;
     object->is_partial = spans_end(object->spans, 0) < part->size;
+    object->gives_ranges = shows_ranges(part) || (old && old->body->gives_ranges);
     object_charge(object, memory_cost(object->head->bytes) + memory_cost(sizeof *object->spans), false);
     object->node.bytes = object->charged;
     for (unsigned i = 0; i < object->spans->count; i++)

@@ -26,7 +26,8 @@ bool partial_is_alike(const struct http_head *a, const struct http_head *b);
 // Last-Modified that is strong in both [RFC 9110 §8.8.2.2].
 bool partial_is_same(const struct http_head *a, const struct http_head *b);
 
-// Where the bytes end that are stored from the first on; 0 when they cannot be completed by a range.
+// Where the bytes end that are stored from the first on; 0 when they cannot be completed by a range: without
+// a strong validator, or while the origin has not shown that it answers ranges.
 uint64_t partial_prefix(const struct cache_object *object);
 
 // A 206 as the head of the whole it is a part of: 200 and without Content-Range. `whole->fields` is heap

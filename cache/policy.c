@@ -34,9 +34,14 @@ enum use policy_use(const struct cache_request *request, const struct freshness 
     return use;
 }
 
+const struct http_field *policy_etag(const struct http_head *response) {
+    const struct http_field *etag = http_field_find(response, FIELD_ETAG, 0);
+    return etag && etag->value.length > 0 && etag->value.length <= POLICY_ETAG_BYTES ? etag : NULL;
+}
+
 bool policy_has_validator(const struct http_head *response) {
     const struct http_field *modified = http_field_find(response, FIELD_LAST_MODIFIED, 0);
-    return http_field_find(response, FIELD_ETAG, 0) || (modified && date_parse(modified->value, 0) >= 0);
+    return policy_etag(response) || (modified && date_parse(modified->value, 0) >= 0);
 }
 
 bool policy_is_trouble(int status) {

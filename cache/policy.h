@@ -54,7 +54,11 @@ struct policy_verdict policy_partial(const struct http_head *request, const stru
 bool policy_post(const struct http_head *response, const struct freshness *freshness, struct view authority,
         struct view path);
 
-// ETag or a readable Last-Modified: it can be confirmed.
+#define POLICY_ETAG_BYTES 4096 // longer ones are not asked about
+
+// The entity tag that the origin can be asked about, NULL when there is none.
+const struct http_field *policy_etag(const struct http_head *response);
+// That, or a readable Last-Modified: it can be confirmed.
 bool policy_has_validator(const struct http_head *response);
 
 // A status that tells of the origin's trouble, not of the resource.

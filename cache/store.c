@@ -8,12 +8,6 @@
 
 // ---- memory ----
 
-void *memory_new(size_t bytes) {
-    void *memory = malloc(bytes);
-    CHECK(memory);
-    return memory;
-}
-
 void budget_charge(struct cache *cache, uint64_t bytes) {
     atomic_fetch_add_explicit(&cache->budget.used, bytes, memory_order_relaxed);
 }

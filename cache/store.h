@@ -41,6 +41,7 @@ struct cache_fill {
     size_t validators_length;
     int64_t content_length; // announced: where the content ends; -1: not known in advance
     bool is_counted;        // by the message's own Content-Length
+    bool is_overrun;        // more came than was announced: nothing of it is to be trusted
     uint64_t reserved;      // counted in the budget for content to come
     uint64_t content_cost;  // of the blocks so far
     size_t told;            // what is left of the room last told

@@ -100,6 +100,8 @@ static bool agrees_length(int64_t length, const struct http_head *answer) {
 
 enum update_by_head update_by_head(
         const struct http_head *stored, int64_t length, const struct http_head *answer) {
+    if (answer->status == 404 || answer->status == 410) // gone: worth asking again
+        return stored->status == answer->status ? UPDATE_BY_HEAD_NOTHING : UPDATE_BY_HEAD_STALE;
     if (answer->status != 200)
         return UPDATE_BY_HEAD_NOTHING;
     bool is_same = stored->status == 200 && agrees(stored, answer, FIELD_ETAG) &&
@@ -149,4 +151,17 @@ void update_merge(struct http_head *merged, const struct http_head *stored, cons
     for (unsigned i = 0; i < update->field_count; i++)
         if (is_updated(stored, update, &update->fields[i]))
             merged->fields[merged->field_count++] = update->fields[i];
+}
+
+static size_t bytes_of(const struct http_head *head) {
+    size_t bytes = 0;
+    for (unsigned i = 0; i < head->field_count; i++)
+        bytes += head->fields[i].name.length + head->fields[i].value.length;
+    return bytes;
+}
+
+bool update_fits(const struct http_head *merged, const struct http_head *stored) {
+    size_t bytes = bytes_of(merged);
+    return (merged->field_count <= HTTP_FIELDS_MAX || merged->field_count <= stored->field_count) &&
+           (bytes <= UPDATE_HEAD_BYTES || bytes <= bytes_of(stored));
 }

@@ -35,6 +35,13 @@ enum update_by_head {
 enum update_by_head update_by_head(
         const struct http_head *stored, int64_t length, const struct http_head *answer);
 
+#define UPDATE_HEAD_BYTES 131072 // of names and values
+
+// Whether what was merged is not out of bounds: it is no larger than the stored one was, or has at most
+// HTTP_FIELDS_MAX fields and UPDATE_HEAD_BYTES. Else it must not be stored: updates that bring names never
+// seen before would have it grow for ever.
+bool update_fits(const struct http_head *merged, const struct http_head *stored);
+
 // The stored head with the update's fields in place of its own of the same names, without Date when the
 // update has none. Left as they are: what describes the stored bytes (Content-Length, Content-Encoding,
 // Content-Range, Transfer-Encoding) and the validators they have (ETag; Last-Modified too, unless both

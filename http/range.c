@@ -120,9 +120,12 @@ void range_sort(struct range_list *list) {
         }
 }
 
+bool range_is_offered(const struct http_head *response) {
+    return http_field_has_token(response, FIELD_ACCEPT_RANGES, VIEW("bytes"));
+}
+
 bool range_may_be_asked(const struct http_head *response) {
-    return !http_field_find(response, FIELD_ACCEPT_RANGES, 0) ||
-           http_field_has_token(response, FIELD_ACCEPT_RANGES, VIEW("bytes"));
+    return !http_field_find(response, FIELD_ACCEPT_RANGES, 0) || range_is_offered(response);
 }
 
 // ---- Content-Range ----
@@ -156,7 +159,7 @@ bool content_range_of(const struct http_head *response, int64_t content_length, 
             !content_range_parse(field->value, range) || range->is_unsatisfied)
         return false;
     uint64_t length = range->range.last - range->range.first + 1;
-    return length <= INT64_MAX && (content_length < 0 || (uint64_t)content_length == length);
+    return range->range.last < INT64_MAX && (content_length < 0 || (uint64_t)content_length == length);
 }
 
 static bool is_within(const struct range *inner, const struct range *outer) {

@@ -33,7 +33,8 @@ enum ranges range_of_request(const struct http_head *request, uint64_t size, str
 // In ascending order, for a representation that is read as it arrives.
 void range_sort(struct range_list *list);
 
-// Whether the origin may answer ranges of this: unless it says that it does not [§14.3].
+// Whether the origin answers ranges of this: by its own word, and unless it says that it does not [§14.3].
+bool range_is_offered(const struct http_head *response);
 bool range_may_be_asked(const struct http_head *response);
 
 // A Content-Range in bytes [§14.4].

@@ -17,12 +17,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-void *memory_new(size_t bytes) { // without the store, which has it
-    void *memory = malloc(bytes);
-    CHECK(memory);
-    return memory;
-}
-
 static const struct http_limits limits = {.head_bytes = 8192, .target_bytes = 256, .fields = FIELDS};
 static const struct policy_limits any_size = {0, UINT64_MAX};
 

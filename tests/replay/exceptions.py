@@ -17,7 +17,8 @@ def has_cookie_without_a_word(stored, _):
 def is_over_on_arrival(stored, _):
     windows = [model.parse_delta(argument) for name in ("stale-while-revalidate", "stale-if-error")
         for argument in model.directive(stored.response, name)[:1]]
-    return stored.lifetime.wanted <= stored.age(stored.response_at) and not any(stored.validators()) and not any(windows)
+    is_over = stored.lifetime.wanted <= 0 or model.directive(stored.response, "no-cache")
+    return bool(is_over) and not any(stored.validators()) and not any(windows)
 
 
 def is_trouble(stored, _):
@@ -58,8 +59,8 @@ EXCEPTIONS = [
         "A response that sets a cookie and says neither public nor s-maxage nor max-age is most likely made for one user; "
         "RFC 9111 §7.3 leaves it to the cache."),
     Exception_("over on arrival", ["not-reused-max-stale", "not-stood-in", "reused-older"], is_over_on_arrival,
-        "What is stale when it arrives and has no validator could serve max-stale and outages alone; the memory goes to what "
-        "can be used."),
+        "What has no lifetime at all, or must be confirmed before every use, and has no validator could serve max-stale and "
+        "outages alone, or nothing; the memory goes to what can be used."),
 ]
 
 

@@ -56,7 +56,8 @@ def learn(cache, request, contact):
     response = contact.response
     if response and request.method == "GET":
         arrived = model.Stored(request, response, contact.at, contact.at, 0)
-        shared = model.may_store(request, response, contact.at) and arrived.is_wanted_fresh(contact.at)
+        shared = model.may_store(request, response, contact.at) and arrived.is_wanted_fresh(contact.at) and \
+            "*" not in model.vary_names(response)
         (cache.for_each.discard if shared else cache.for_each.add)(request.key)
     if contact.asked and contact.asked.method == "GET" and request.method == "HEAD":  # it refreshes what is stored
         request = Request("GET", request.target, request.fields, request.destination)
@@ -177,7 +178,7 @@ class Judge:
         """A part covers what was asked, possibly several ranges made one [RFC 9110 §15.3.7.2]; or it is the origin's
         own word, passed on."""
         if any(contact.response and contact.response.status == 206 and contact.response.offset == first and
-                contact.response.body and first + len(contact.response.body) - 1 <= last
+                first + len(contact.response.body) - 1 <= last
                 for contact in self.seen.contacts + self.seen.others):
             return True
         inside = [one for one in wanted or [] if first <= one[0] and one[1] <= last]

@@ -232,8 +232,9 @@ def initial_age(response, request_at, response_at):
 
 # ---- storing, [§3] ----
 
-def authorization_permits(response):  # [§3.5]
-    return any(directive(response, name) for name in ("public", "must-revalidate", "s-maxage"))
+def authorization_permits(response):  # [§3.5]; an s-maxage that cannot be read says nothing
+    return bool(directive(response, "public") or directive(response, "must-revalidate")) or \
+        any(parse_delta(argument) is not None for argument in directive(response, "s-maxage")[:1])
 
 
 def is_forbidden(request, response):
@@ -315,16 +316,14 @@ def selecting_value(request, name):
 
 
 def is_favourite(stored, request, name):
-    """The response is in the one language or coding that the request puts above all others: whatever else it accepts,
-    the origin could do no better."""
-    if name not in PREFERENCES or not request.has(name) or is_nominated(request, name):
+    """The response is in the one language that the request puts above all others: whatever else it accepts, the origin
+    could do no better."""
+    if name != "accept-language" or not request.has(name) or is_nominated(request, name):
         return False
     members = sorted(weighted(request, name), key=lambda one: one[1])
-    plain = "identity" if name == "accept-encoding" else None
-    best = members[-1][0] if members else plain
-    if len(members) > 1 and members[-2][1] == members[-1][1]:
+    if not members or len(members) > 1 and members[-2][1] == members[-1][1]:
         return False
-    return best is not None and (stored.response.first(PREFERENCES[name]) or plain or "").lower() == best
+    return (stored.response.first("Content-Language") or "").lower() == members[-1][0]
 
 
 def selects(stored, request, favourites=False):
@@ -521,7 +520,7 @@ def not_modified(request, response, received_wall):
         if response.has("Last-Modified"):
             return modified is not None and modified <= since
         date = parse_date(response.first("Date"), received_wall)
-        return (received_wall if date is None else date) <= since
+        return None if date is None else date <= since
     return False
 
 
@@ -581,11 +580,17 @@ def same_content(a, b):
     return a.has("Last-Modified") and a.first("Last-Modified") == b.first("Last-Modified")
 
 
+def has_strong_date(response):
+    """Last-Modified is strong when it is at least a second before Date [RFC 9110 §8.8.2.2]."""
+    made, modified = parse_date(response.first("Date") or "", 0), parse_date(response.first("Last-Modified") or "", 0)
+    return made is not None and modified is not None and made > modified
+
+
 def since_proven(stored_list):
-    """Of a list whose most recent is meant: that one, and those before it too where it is not known that a cache has
-    stored it."""
-    proven = [at for at, one in enumerate(stored_list) if one.proven]
-    return stored_list[proven[-1] if proven else 0:]
+    """Of a list whose most recent by Date is meant: that one, and those before it too where it is not known that a cache
+    has stored it. Of the same second, each is the most recent."""
+    proven = [one for one in stored_list if one.proven]
+    return [one for one in stored_list if not proven or one.date() >= proven[-1].date()]
 
 
 def updated_by(stored_list, response):
@@ -597,7 +602,8 @@ def updated_by(stored_list, response):
         order = sorted(stored_list, key=lambda one: (one.date(), one.number))
         by_tag = [one for one in order if etag and etag_of(one.response) and weakly_equal(etag_of(one.response), etag)]
         by_date = [one for one in order if modified and one.response.first("Last-Modified") == modified]
-        return since_proven(by_tag) + [one for one in since_proven(by_date) if one not in by_tag]
+        strong = [one for one in by_date if has_strong_date(one.response)]  # identifies all that have it
+        return since_proven(by_tag) + [one for one in strong or since_proven(by_date) if one not in by_tag]
     return stored_list if len(stored_list) == 1 and not any(stored_list[0].validators()) else []
 
 
@@ -721,10 +727,15 @@ class Cache:
             for one in updated:  # it answers the client: a cache should look at it all the same, but need not
                 one.sure = False
         elif len(updated) == 1 or not is_weak(etag_of(response) or "W/"):
-            self.stored = [one for one in self.stored if one not in updated]
+            for one in updated:  # another variant's is as good as it was for those who select it
+                one.sure = False
+            self.stored = [one for one in self.stored if one not in updated or not selects(one, request)]
         else:  # one of them, the most recent that there is
             for one in updated:
                 one.sure = False
+        for one in self.matching(request):
+            if one not in updated:  # it is not what the origin would send
+                one.sure = one.proven = False
         return [self.freshened(one, request, response, request_at, response_at) for one in updated]
 
     def freshened(self, old, request, response, request_at, response_at):
@@ -763,7 +774,7 @@ class Cache:
             if one.response.status != 200:
                 one.sure = False
             elif contradicts(one.response, response):
-                one.must_confirm, one.sure = True, False
+                one.must_confirm, one.sure = one.must_confirm or selects(one, request), False
             else:  # it should be freshened; one that is not, is none the worse
                 get = Request("GET", request.target, request.fields, request.destination)
                 self.freshened(one, get, response, request_at, response_at)
