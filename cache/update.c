@@ -80,10 +80,6 @@ int update_choose(
     return chosen;
 }
 
-bool update_matches(const struct http_head *stored, const struct http_head *not_modified) {
-    return update_match(stored, not_modified) != UPDATE_NONE;
-}
-
 // ---- HEAD ----
 
 // A validator that the answer has must be the stored one.
