@@ -194,7 +194,8 @@ static bool is_told(const struct cache_object *object) {
 bool fill_stand_in(struct cache_fill *fill, enum freshness_trouble trouble, struct moment now) {
     struct cache_object *object = fill->object, *selected = fill->selected;
     const char *reason;
-    if (!selected || atomic_load_explicit(&selected->contradicted, memory_order_relaxed) ||
+    if (!selected || atomic_load_explicit(&object->doomed, memory_order_relaxed) ||
+            atomic_load_explicit(&selected->contradicted, memory_order_relaxed) ||
             !freshness_on_error(&selected->head->freshness, &fill->asked, fill->rule, now, trouble, &reason))
         return false;
     pthread_mutex_lock(&object->lock);

@@ -80,10 +80,6 @@ int update_choose(
     return chosen;
 }
 
-bool update_matches(const struct http_head *stored, const struct http_head *not_modified) {
-    return update_match(stored, not_modified) != UPDATE_NONE;
-}
-
 // ---- HEAD ----
 
 // A validator that the answer has must be the stored one.
@@ -100,6 +96,8 @@ static bool agrees_length(int64_t length, const struct http_head *answer) {
 
 enum update_by_head update_by_head(
         const struct http_head *stored, int64_t length, const struct http_head *answer) {
+    if (answer->status == 404 || answer->status == 410) // gone: worth asking again
+        return stored->status == answer->status ? UPDATE_BY_HEAD_NOTHING : UPDATE_BY_HEAD_STALE;
     if (answer->status != 200)
         return UPDATE_BY_HEAD_NOTHING;
     bool is_same = stored->status == 200 && agrees(stored, answer, FIELD_ETAG) &&

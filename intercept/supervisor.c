@@ -121,6 +121,7 @@ static void put_in_force(struct supervisor *supervisor, struct settings *next) {
     supervisor->settings->next_retired = supervisor->retired;
     supervisor->retired = supervisor->settings;
     supervisor->settings = next;
+    uplink_watch_tick(daemon->uplink, supervisor->loop, daemon->own, next, clock_monotonic_ms());
 }
 
 static void log_lines(const char *text) {

@@ -20,8 +20,9 @@ void uplink_watch_told(
 // Any thread. A request wanted it while nothing could be asked.
 void uplink_watch_want(struct uplink_watch *watch, const struct endpoint *destination);
 
-// The main thread, about twice a second: looks at the routes, and begins a probe on `loop` when it is time,
-// with the marks and the connect timeout of `settings`. With `offline` other than auto nothing is probed.
+// The main thread, about twice a second and as soon as other settings are in force, lest a route that goes
+// right then was never seen: looks at the routes, and begins a probe on `loop` when it is time, with the
+// marks and the connect timeout of `settings`. With `offline` other than auto nothing is probed.
 void uplink_watch_tick(struct uplink_watch *watch, struct loop *loop, const struct own_addresses *own,
         const struct settings *settings, int64_t now_ms);
 // The main thread, before its loop goes: gives up a probe that runs.

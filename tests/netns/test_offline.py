@@ -124,6 +124,19 @@ def test_auto_by_route(lab_with_more):
     assert len(gateway.said()) == 4
 
 
+def test_auto_from_the_moment_it_is_in_force(lab_with_more):
+    """The route that goes right after the reload was there."""
+    lab = lab_with_more
+    gateway = Gateway(lab, "off")
+    for _ in range(5):
+        gateway.daemon.reload(f"{gateway.config}offline auto\n")
+        lab.gw.batch("route del default via 192.0.2.254\nroute del default via 2001:db8::254\n")
+        gateway.wait_offline(True)
+        lab.gw.batch("route add default via 192.0.2.254\nroute add default via 2001:db8::254\n")
+        gateway.daemon.reload(f"{gateway.config}offline off\n")
+        gateway.wait_offline(False)
+
+
 def test_auto_survives_a_blip(lab_with_more):
     lab = lab_with_more
     gateway = Gateway(lab, "auto")

@@ -213,7 +213,8 @@ static void updated_by_head(void) {
             {FRESH "ETag: \"x\"\nContent-Length: 99\n", 99, 200, LOOKUP_STALE, LOOKUP_STALE},
             {FRESH "ETag: \"x\"\nContent-Length: 100\n", 100, 200, LOOKUP_HIT, LOOKUP_HIT},
             {FRESH "ETag: \"x\"\nLast-Modified: " DATE "\n", 100, 200, LOOKUP_STALE, LOOKUP_STALE},
-            {"ETag: \"y\"\n", 100, 404, LOOKUP_HIT, LOOKUP_STALE},
+            {"ETag: \"y\"\n", 100, 404, LOOKUP_STALE, LOOKUP_STALE},
+            {"ETag: \"y\"\n", 100, 403, LOOKUP_HIT, LOOKUP_STALE},
             {"ETag: \"y\"\n", 100, 503, LOOKUP_HIT, LOOKUP_STALE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
