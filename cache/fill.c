@@ -72,7 +72,7 @@ void fill_take_bases(struct cache_fill *fill, struct entry *entry, struct cache_
         if (policy_has_validator(&selected->head->http))
             take_base(fill, selected);
     }
-    if (fill->asks_range || (fill->base_count && !etag_of(selected)))
+    if (fill->asks_range || (fill->base_count && !etag_of(fill->bases[0])))
         return;
     for (struct cache_object *object = entry ? entry->stored : NULL; object; object = object->sibling)
         if (object != selected && etag_of(object) && object_phase(object) == PHASE_WHOLE &&

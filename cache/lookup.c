@@ -194,8 +194,8 @@ static enum lookup decide_fetch(struct search *search, struct entry *entry) {
     bool may_wait = is_shared && !search->query->is_again && !request->control.no_cache;
     if (entry && may_wait && (pending = find_pending(search, entry)))
         return join(search, pending, ROLE_JOINED, "awaited");
-    if (request->control
-                    .no_store) // what is there may answer it; what it fetches is not kept [RFC 9111 §5.2.1.5]
+    // What is there may answer it; what it fetches is not kept [RFC 9111 §5.2.1.5].
+    if (request->control.no_store)
         return say(search, LOOKUP_PASS, "no-store");
     bool can_resume = search->part && !request->has_range && partial_prefix(search->part) > 0;
     search->resumed = can_resume ? search->part : NULL;
