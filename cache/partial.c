@@ -4,7 +4,6 @@
 #include "cache/spans.h"
 #include "cache/update.h"
 #include "http/condition.h"
-#include "http/date.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,16 +85,10 @@ bool partial_is_alike(const struct http_head *a, const struct http_head *b) {
 
 // ---- what can be combined ----
 
-static bool is_date_strong(const struct http_head *head) {
-    int64_t modified_s = date_parse(value_of(head, FIELD_LAST_MODIFIED), 0);
-    int64_t date_s = date_parse(value_of(head, FIELD_DATE), 0);
-    return modified_s >= 0 && date_s > modified_s;
-}
-
 bool partial_is_same(const struct http_head *a, const struct http_head *b) {
     if (http_field_find(a, FIELD_ETAG, 0) || http_field_find(b, FIELD_ETAG, 0))
         return etag_equal_strong(value_of(a, FIELD_ETAG), value_of(b, FIELD_ETAG));
-    return is_date_strong(a) && is_date_strong(b) &&
+    return condition_has_strong_date(a) && condition_has_strong_date(b) &&
            view_equal(value_of(a, FIELD_LAST_MODIFIED), value_of(b, FIELD_LAST_MODIFIED));
 }
 
