@@ -174,7 +174,7 @@ struct store_rules *store_rules_new(const struct config *config, struct config_e
 void store_rules_free(struct store_rules *rules) {
     if (!rules)
         return;
-    for (size_t i = 0; i < rules->pattern_count; i++)
+    for (size_t i = 0; rules->patterns && i < rules->pattern_count; i++)
         pattern_free(rules->patterns[i].pattern);
     response_lines_fini(&rules->responses);
     free(rules->patterns);
