@@ -3,6 +3,7 @@
 #include "admin/check.h"
 #include "cache/spans.h"
 #include "cache/update.h"
+#include "cache/vary.h"
 #include "http/condition.h"
 
 #include <stdlib.h>
@@ -125,13 +126,9 @@ void partial_read_head(struct http_head *whole, const struct http_head *partial)
 
 // ---- storing ----
 
-static bool is_same_variant(const struct stored_head *a, const struct stored_head *b) {
-    return view_equal(a->vary, b->vary) && view_equal(a->selectors, b->selectors);
-}
-
 static struct cache_object *find_variant(const struct entry *entry, const struct stored_head *head) {
     struct cache_object *object = entry->stored;
-    while (object && !is_same_variant(object->head, head))
+    while (object && !vary_is_same(object->head, head))
         object = object->sibling;
     return object;
 }

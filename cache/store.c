@@ -122,13 +122,9 @@ bool store_drop(struct cache *cache, struct cache_object *object) {
     return dropped != NULL;
 }
 
-static bool is_same_variant(const struct stored_head *a, const struct stored_head *b) {
-    return view_equal(a->vary, b->vary) && view_equal(a->selectors, b->selectors);
-}
-
 static bool is_outdated(const struct entry *entry, const struct stored_head *head) {
     for (struct cache_object *stored = entry->stored; stored; stored = stored->sibling)
-        if (is_same_variant(stored->head, head) &&
+        if (vary_is_same(stored->head, head) &&
                 stored->head->freshness.response_at.steady_s > head->freshness.response_at.steady_s)
             return true;
     return false;
@@ -138,9 +134,8 @@ static bool is_outdated(const struct entry *entry, const struct stored_head *hea
 // without Vary stays, for it may still be the default for others [RFC 9111 §4.1].
 static bool is_superseded(
         const struct stored_head *old, const struct stored_head *head, const struct http_head *request) {
-    return is_same_variant(old, head) ||
-           (old->vary.length && old->freshness.date_s <= head->freshness.date_s &&
-                   vary_matches(old->vary, old->selectors, request));
+    return vary_is_same(old, head) || (old->vary.length && old->freshness.date_s <= head->freshness.date_s &&
+                                              vary_matches(old->vary, old->selectors, request));
 }
 
 static void drop_superseded(struct cache *cache, struct entry *entry, const struct stored_head *head,

@@ -309,6 +309,10 @@ enum vary_rank vary_rank(struct view names, struct view selectors, const struct 
     return rank;
 }
 
+bool vary_is_same(const struct stored_head *a, const struct stored_head *b) {
+    return view_equal(a->vary, b->vary) && view_equal(a->selectors, b->selectors);
+}
+
 static bool is_newer(const struct freshness *a, const struct freshness *b) {
     return a->date_s != b->date_s ? a->date_s > b->date_s : a->response_at.steady_s > b->response_at.steady_s;
 }

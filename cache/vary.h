@@ -36,5 +36,8 @@ enum vary_rank {    // in ascending order
 enum vary_rank vary_rank(struct view names, struct view selectors, const struct http_head *request,
         const struct http_head *response);
 
+// Whether both were selected by the same fields with the same values.
+bool vary_is_same(const struct stored_head *a, const struct stored_head *b);
+
 // The best of several, among equals the most recent by Date: its index, -1 for none.
 int vary_choose(const struct stored_head *const *stored, unsigned count, const struct http_head *request);

@@ -5,20 +5,19 @@
 #include "cache/cache.h"
 #include "http/range.h"
 #include "tests/unit/cache/text.h"
+#include "tests/unit/cache/waiter.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define THREADS 6
 #ifndef PARTS_ROUNDS
 #define PARTS_ROUNDS 1500
 #endif
 #define PATHS 4
-#define WAIT_SECONDS 20 // only a lost wake lets it pass
 #define APPEND_BYTES 8192
 
 static struct cache *cache;
@@ -33,9 +32,7 @@ struct resource { // a version of what stands at a path
 struct thread {
     struct cache_reader reader;
     pthread_t id;
-    pthread_mutex_t lock;
-    pthread_cond_t signal;
-    bool woken;
+    struct waiter waiter;
     unsigned random;
     struct text_head request;
     struct cache_query query;
@@ -65,32 +62,16 @@ static struct resource resource_of(unsigned path, unsigned version) {
     return (struct resource){path, version, lengths[(version / 3 + path) % 5]}; // versions of equal length
 }
 
-static void wake(struct thread *thread) {
-    pthread_mutex_lock(&thread->lock);
-    thread->woken = true;
-    pthread_cond_signal(&thread->signal);
-    pthread_mutex_unlock(&thread->lock);
-}
-
 static void on_reader(struct cache_reader *reader) {
-    wake(CONTAINER_OF(reader, struct thread, reader));
+    waiter_wake(&(CONTAINER_OF(reader, struct thread, reader))->waiter);
 }
 
 static void on_room(void *owner) {
-    wake(owner);
+    waiter_wake(&((struct thread *)owner)->waiter);
 }
 
 static bool wait_for_wake(struct thread *thread) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += WAIT_SECONDS;
-    int result = 0;
-    pthread_mutex_lock(&thread->lock);
-    while (!thread->woken && result == 0)
-        result = pthread_cond_timedwait(&thread->signal, &thread->lock, &until);
-    bool woken = thread->woken;
-    thread->woken = false;
-    pthread_mutex_unlock(&thread->lock);
+    bool woken = waiter_wait(&thread->waiter);
     if (!woken)
         atomic_fetch_add(&stuck, 1);
     return woken;
@@ -334,7 +315,7 @@ static void ask(struct thread *thread, unsigned round) {
             .now = {784111777 + round / 100, 784111777 + round / 100},
             .store_allowed = true};
     thread->has_head = thread->has_sent_head = false;
-    thread->woken = false; // nobody has it: it is detached
+    thread->waiter.woken = false; // nobody has it: it is detached
     thread->reader.wake = on_reader;
     enum lookup lookup = cache_lookup(cache, &thread->query, &thread->reader, &thread->fill, &reason);
     atomic_fetch_add(&hits, lookup == LOOKUP_HIT);
@@ -377,8 +358,8 @@ static void many_threads_and_parts(void) {
     cache = cache_new(&limits);
     for (unsigned i = 0; i < THREADS; i++) {
         threads[i].random = i + 1;
-        pthread_mutex_init(&threads[i].lock, NULL);
-        pthread_cond_init(&threads[i].signal, NULL);
+        pthread_mutex_init(&threads[i].waiter.lock, NULL);
+        pthread_cond_init(&threads[i].waiter.signal, NULL);
         CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i].id, NULL, run, &threads[i]), 0);
     }
     for (unsigned i = 0; i < THREADS; i++)

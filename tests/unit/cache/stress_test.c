@@ -3,20 +3,19 @@
 #include "admin/container.h"
 #include "cache/cache.h"
 #include "tests/unit/cache/text.h"
+#include "tests/unit/cache/waiter.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define THREADS 6
 #ifndef ROUNDS
 #define ROUNDS 1000
 #endif
 #define PATHS 40
-#define WAIT_SECONDS 20 // only a lost wake lets it pass
 #define BODY_MAXIMUM 160000
 
 static struct cache *cache;
@@ -26,9 +25,7 @@ static _Atomic unsigned version, delivered, broken, gone, hits, joins, confirmed
 struct actor { // a thread: one request at a time, with its fetch when it has one
     struct cache_reader reader;
     pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t signal;
-    bool woken;
+    struct waiter waiter;
     unsigned random;
     struct text_head request;
     struct cache_query query;
@@ -49,32 +46,16 @@ static unsigned char byte_at(unsigned seed, uint64_t offset) {
     return (unsigned char)(offset * 7 + offset / 253 + seed * 13);
 }
 
-static void wake(struct actor *actor) {
-    pthread_mutex_lock(&actor->lock);
-    actor->woken = true;
-    pthread_cond_signal(&actor->signal);
-    pthread_mutex_unlock(&actor->lock);
-}
-
 static void on_reader(struct cache_reader *reader) {
-    wake(CONTAINER_OF(reader, struct actor, reader));
+    waiter_wake(&(CONTAINER_OF(reader, struct actor, reader))->waiter);
 }
 
 static void on_room(void *owner) {
-    wake(owner);
+    waiter_wake(&((struct actor *)owner)->waiter);
 }
 
 static bool wait_for_wake(struct actor *actor) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += WAIT_SECONDS;
-    int result = 0;
-    pthread_mutex_lock(&actor->lock);
-    while (!actor->woken && result == 0)
-        result = pthread_cond_timedwait(&actor->signal, &actor->lock, &until);
-    bool woken = actor->woken;
-    actor->woken = false;
-    pthread_mutex_unlock(&actor->lock);
+    bool woken = waiter_wait(&actor->waiter);
     if (!woken)
         atomic_fetch_add(&stuck, 1);
     return woken;
@@ -268,7 +249,7 @@ static void ask(struct actor *actor, unsigned round) {
             .store_allowed = true};
     actor->has_head = actor->sent_head = false;
     actor->sent = actor->received = actor->length = 0;
-    actor->woken = false; // nobody has it: it is detached
+    actor->waiter.woken = false; // nobody has it: it is detached
     actor->reader.wake = on_reader;
     enum lookup lookup = cache_lookup(cache, &actor->query, &actor->reader, &actor->fill, &reason);
     if (lookup == LOOKUP_HIT && actor->fill)
@@ -344,8 +325,8 @@ static void many_threads(void) {
     cache = cache_new(&limits);
     for (unsigned i = 0; i < THREADS; i++) {
         actors[i].random = i + 1;
-        pthread_mutex_init(&actors[i].lock, NULL);
-        pthread_cond_init(&actors[i].signal, NULL);
+        pthread_mutex_init(&actors[i].waiter.lock, NULL);
+        pthread_cond_init(&actors[i].waiter.signal, NULL);
         CU_ASSERT_EQUAL_FATAL(pthread_create(&actors[i].thread, NULL, run, &actors[i]), 0);
     }
     for (unsigned i = 0; i < THREADS; i++)
