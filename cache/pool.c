@@ -45,11 +45,16 @@ static uint32_t next_free(struct pool *pool) {
 }
 
 uint32_t pool_take(struct pool *pool, uint64_t bytes, uint64_t spare) {
-    if (pool->free_slots == 0 || pool_free_bytes(pool) < bytes + spare)
+    return pool_free_bytes(pool) < bytes + spare ? POOL_SLOT_NONE : pool_take_anyway(pool, bytes);
+}
+
+uint32_t pool_take_anyway(struct pool *pool, uint64_t bytes) {
+    if (pool->free_slots == 0)
         return POOL_SLOT_NONE;
     uint32_t slot = next_free(pool);
     pool->slots[slot].state = POOL_TAKEN;
     pool->slots[slot].bytes = bytes;
+    pool->slots[slot].is_doomed = false;
     pool->free_slots--;
     pool->used += bytes;
     return slot;
@@ -103,6 +108,22 @@ void pool_set_state(struct pool *pool, uint32_t slot, enum pool_state state) {
     pool->slots[slot].state = state;
 }
 
+void pool_enter_oldest(
+        struct pool *pool, uint32_t at, struct segment *segment, enum pool_queue queue) {
+    struct pool_slot *slot = &pool->slots[at];
+    struct pool_list *list = &pool->lists[queue];
+    CHECK(slot->state == POOL_TAKEN);
+    slot->state = POOL_CLOSED;
+    slot->queue = queue;
+    slot->older = POOL_SLOT_NONE;
+    slot->newer = list->oldest;
+    *(list->oldest != POOL_SLOT_NONE ? &pool->slots[list->oldest].older : &list->newest) = at;
+    list->oldest = at;
+    list->bytes += slot->bytes;
+    list->count++;
+    atomic_store_explicit(&slot->segment, segment, memory_order_release);
+}
+
 void pool_set_bytes(struct pool *pool, uint32_t slot, uint64_t bytes) {
     struct pool_slot *its = &pool->slots[slot];
     pool->used += bytes - its->bytes;
@@ -124,16 +145,25 @@ struct segment *pool_leave(struct pool *pool, uint32_t slot) {
     return segment;
 }
 
-static uint32_t oldest_closed(const struct pool *pool, enum pool_queue queue) {
+// The few that are in another state are the newest, or nearly.
+static uint32_t oldest(const struct pool *pool, enum pool_queue queue, enum pool_state state) {
     uint32_t slot = pool->lists[queue].oldest;
-    while (slot != POOL_SLOT_NONE && pool->slots[slot].state != POOL_CLOSED)
-        slot = pool->slots[slot].newer; // passes over the few that are open
+    while (slot != POOL_SLOT_NONE && pool->slots[slot].state != state)
+        slot = pool->slots[slot].newer;
     return slot;
+}
+
+uint32_t pool_closing(const struct pool *pool) {
+    if (pool->closing == 0)
+        return POOL_SLOT_NONE;
+    uint32_t slot = oldest(pool, POOL_SMALL, POOL_CLOSING);
+    return slot != POOL_SLOT_NONE ? slot : oldest(pool, POOL_MAIN, POOL_CLOSING);
 }
 
 uint32_t pool_victim(const struct pool *pool) {
     uint64_t small = pool->lists[POOL_SMALL].bytes, total = small + pool->lists[POOL_MAIN].bytes;
-    uint32_t of_small = oldest_closed(pool, POOL_SMALL), of_main = oldest_closed(pool, POOL_MAIN);
+    uint32_t of_small = oldest(pool, POOL_SMALL, POOL_CLOSED);
+    uint32_t of_main = oldest(pool, POOL_MAIN, POOL_CLOSED);
     bool small_has_its_share = small * 100 >= total * pool->small_percent;
     if (of_small != POOL_SLOT_NONE && (small_has_its_share || of_main == POOL_SLOT_NONE))
         return of_small;

@@ -33,6 +33,7 @@ struct pool_slot {
     uint32_t newer, older;
     enum pool_queue queue;
     enum pool_state state;
+    bool is_doomed; // writing to it failed: it is given up instead of sealed
 };
 
 struct pool_list {
@@ -58,10 +59,15 @@ void pool_fini(struct pool *pool); // gives up the segments that are still in it
 uint64_t pool_free_bytes(const struct pool *pool);
 // Takes a slot and `bytes` when `spare` bytes are left then. POOL_SLOT_NONE: there is no room.
 uint32_t pool_take(struct pool *pool, uint64_t bytes, uint64_t spare);
+// The same however little room there is: it lies on the disk already.
+uint32_t pool_take_anyway(struct pool *pool, uint64_t bytes);
 void pool_give_back(struct pool *pool, uint32_t slot); // one that was taken and not entered
 // Into the queue as its newest. The slot counts the segment from now on, and readers find it.
 void pool_enter(struct pool *pool, uint32_t slot, struct segment *segment, enum pool_queue queue,
         enum pool_state state);
+// A closed one from the disk, into the queue as its oldest.
+void pool_enter_oldest(
+        struct pool *pool, uint32_t slot, struct segment *segment, enum pool_queue queue);
 void pool_set_state(struct pool *pool, uint32_t slot, enum pool_state state);
 void pool_set_bytes(struct pool *pool, uint32_t slot, uint64_t bytes);
 void pool_move_to_main(struct pool *pool, uint32_t slot); // as its newest
@@ -72,6 +78,9 @@ struct segment *pool_leave(struct pool *pool, uint32_t slot);
 // The one to reclaim next: the oldest of the small queue, or of main while that has more than its share.
 // POOL_SLOT_NONE: none is closed.
 uint32_t pool_victim(const struct pool *pool);
+
+// The oldest that waits to be sealed.
+uint32_t pool_closing(const struct pool *pool);
 
 // From any thread. Counted, or NULL.
 struct segment *pool_find(const struct pool *pool, uint32_t slot);

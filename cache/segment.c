@@ -23,7 +23,7 @@ struct segment {
     struct segment_label label;
     uint64_t bytes; // at most, with the table of contents
     _Atomic uint64_t used;
-    uint64_t sequence;
+    uint64_t sequence, overhead;
     _Atomic bool sealed;
     bool closed; // takes no more
     bool broken;
@@ -57,7 +57,7 @@ static struct segment *segment_new(int directory, const struct segment_label *la
     segment->bytes = bytes;
     atomic_store_explicit(&segment->used, LABEL_BYTES, memory_order_relaxed);
     atomic_store_explicit(&segment->sealed, false, memory_order_relaxed);
-    segment->sequence = 0;
+    segment->sequence = segment->overhead = 0;
     segment->closed = segment->broken = false;
     segment->entries = NULL;
     segment->entry_count = segment->entry_room = 0;
@@ -117,6 +117,10 @@ uint64_t segment_sequence(const struct segment *segment) {
     return segment->sequence;
 }
 
+uint64_t segment_overhead(const struct segment *segment) {
+    return segment->overhead;
+}
+
 bool segment_is_sealed(const struct segment *segment) {
     return atomic_load_explicit(&segment->sealed, memory_order_acquire);
 }
@@ -139,14 +143,17 @@ static void name_of(uint64_t number, char name[static NAME_BYTES]) {
     snprintf(name, NAME_BYTES, "%08llx", (unsigned long long)number);
 }
 
-void segment_unlink(struct segment *segment, uint64_t bytes, _Atomic uint64_t *held) {
+int segment_unlink(struct segment *segment, uint64_t bytes, _Atomic uint64_t *held) {
     char name[NAME_BYTES];
-    name_of(segment->label.number, name);
-    file_unlink(segment->directory, name); // a name that stays is found and settled at the next start
     CHECK(!segment->held);
+    name_of(segment->label.number, name);
+    int error = file_unlink(segment->directory, name);
+    if (error < 0 && error != -ENOENT) // deleted underneath: just as well
+        return error;
     atomic_fetch_add(held, bytes);
     segment->held_bytes = bytes;
     segment->held = held;
+    return 0;
 }
 
 // ---- labels ----
@@ -332,6 +339,7 @@ int segment_seal(struct segment *segment) {
         error = file_sync_data(segment->fd);
     if (error < 0)
         return error;
+    segment->overhead = LABEL_BYTES + contents_bytes(segment->entry_count);
     forget_entries(segment);
     atomic_store_explicit(&segment->sealed, true, memory_order_release);
     return 0;
@@ -397,7 +405,7 @@ static int scan_records(struct segment *segment, uint64_t end, segment_visit *vi
                 .bytes = (uint32_t)(bytes / RECORD_ALIGNMENT),
                 .number = record.number,
                 .type = (uint8_t)record.type};
-        if (!visit) // being opened
+        if (!visit) // recovery
             note(segment, at, &record, bytes);
         else if (!visit(context, &entry))
             break;
@@ -471,10 +479,13 @@ static int open_content(struct segment *segment) {
         segment->broken = !labelled;
         return 0;
     }
-    if (!labelled)
-        return -EBADMSG;
     segment->bytes = size;
-    error = scan_records(segment, size, NULL, NULL);
+    return labelled ? 0 : -EBADMSG;
+}
+
+int segment_recover(struct segment *segment) {
+    CHECK(!segment_is_sealed(segment) && segment->entry_count == 0);
+    int error = scan_records(segment, segment->bytes, NULL, NULL);
     segment->broken = error == -EBADMSG;
     return error == -EBADMSG ? 0 : error;
 }

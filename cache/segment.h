@@ -45,23 +45,26 @@ uint64_t segment_bytes_for(uint64_t record_bytes);
 // segment's name), its blocks allocated. NULL, and *error is -errno.
 struct segment *segment_create(
         int directory, const struct segment_label *label, uint64_t bytes, int *error);
-// Opens `number` of `volume`. What was not sealed is read record by record up to the first that is broken,
-// and takes no more: seal it. -EBADMSG: not a segment of this volume.
+// Opens `number` of `volume`; it takes no more. -EBADMSG: not a segment of this volume.
 struct segment *segment_open(int directory, uint64_t volume, uint64_t number, int *error);
+// One that was opened and is not sealed: reads it record by record up to the first that is broken
+// (segment_was_broken). Then seal it. 0 or -errno.
+int segment_recover(struct segment *segment);
 
 struct segment *segment_get(struct segment *segment);
 // When the pointer may be out of date: true, and counted, unless it was given up meanwhile. The caller then
 // looks whether it is still the one it meant. (The memory of segments is never given back, only reused.)
 bool segment_try_get(struct segment *segment);
 void segment_put(struct segment *segment); // the last one closes the descriptor
-// The file goes when its last reader does; until then `bytes` are added to *held.
-void segment_unlink(struct segment *segment, uint64_t bytes, _Atomic uint64_t *held);
+// The file goes when its last reader does; until then `bytes` are added to *held. 0 or -errno: it stays.
+int segment_unlink(struct segment *segment, uint64_t bytes, _Atomic uint64_t *held);
 
 const struct segment_label *segment_label(const struct segment *segment);
 uint64_t segment_used(const struct segment *segment);     // bytes of records, published
 uint64_t segment_sequence(const struct segment *segment); // the highest in it
+uint64_t segment_overhead(const struct segment *segment); // bytes that labels and table take, once sealed
 bool segment_is_sealed(const struct segment *segment);
-bool segment_was_broken(const struct segment *segment); // segment_open met a broken record
+bool segment_was_broken(const struct segment *segment); // a label, or a record that recovery met
 int segment_descriptor(const struct segment *segment);  // for sendfile, as long as it is counted
 int segment_disk_bytes(const struct segment *segment, uint64_t *bytes); // 0 or -errno
 
