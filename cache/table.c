@@ -215,7 +215,7 @@ static struct bucket *emptier(const struct pair *pair, unsigned *place) {
 }
 
 static void put(struct table *table, const struct pair *pair, uint64_t location, uint64_t *lost) {
-    unsigned place;
+    unsigned place = 0;
     struct bucket *bucket = emptier(pair, &place);
     if (!bucket)
         bucket = displace_any(table, pair, &place);
