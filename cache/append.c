@@ -16,10 +16,11 @@ bool append_is_alone(const struct volume *volume, uint64_t record_bytes) {
 
 static uint32_t take_slot(struct volume *volume, uint64_t bytes, bool is_keeper, uint64_t *number) {
     pthread_mutex_lock(&volume->lock);
-    uint32_t slot = POOL_SLOT_NONE;
+    uint32_t slot = SEGMENTS_SLOT_NONE;
     if (is_keeper || volume->pool.closing < CLOSING_MAX)
-        slot = pool_take(&volume->pool, bytes + VOLUME_SLACK_BYTES, is_keeper ? 0 : append_reserve(volume));
-    if (slot != POOL_SLOT_NONE)
+        slot = segments_take(
+                &volume->pool, bytes + VOLUME_SLACK_BYTES, is_keeper ? 0 : append_reserve(volume));
+    if (slot != SEGMENTS_SLOT_NONE)
         *number = volume->next_number++;
     pthread_cond_signal(&volume->work);
     pthread_mutex_unlock(&volume->lock);
@@ -27,22 +28,22 @@ static uint32_t take_slot(struct volume *volume, uint64_t bytes, bool is_keeper,
 }
 
 static int new_segment(
-        struct volume *volume, enum pool_queue queue, uint64_t bytes, bool is_keeper, uint32_t *slot) {
+        struct volume *volume, enum segments_queue queue, uint64_t bytes, bool is_keeper, uint32_t *slot) {
     struct segment_label label = {.volume = volume->super.uuid[0], .queue = (uint8_t)queue};
     int error = 0;
     *slot = take_slot(volume, bytes, is_keeper, &label.number);
-    if (*slot == POOL_SLOT_NONE)
+    if (*slot == SEGMENTS_SLOT_NONE)
         return -EAGAIN;
     int shelf = volume->shelves[label.number % VOLUME_SHELVES];
     struct segment *segment = segment_create(shelf, &label, bytes, &error);
     pthread_mutex_lock(&volume->lock);
     if (segment)
-        pool_enter(&volume->pool, *slot, segment, queue, POOL_OPEN);
+        segments_enter(&volume->pool, *slot, segment, queue, SEGMENTS_OPEN);
     else
-        pool_give_back(&volume->pool, *slot);
+        segments_give_back(&volume->pool, *slot);
     pthread_mutex_unlock(&volume->lock);
     if (!segment) {
-        *slot = POOL_SLOT_NONE;
+        *slot = SEGMENTS_SLOT_NONE;
         health_failed(volume, error, "making a segment");
     }
     return error;
@@ -50,15 +51,15 @@ static int new_segment(
 
 static void close_slot(struct volume *volume, uint32_t slot) {
     pthread_mutex_lock(&volume->lock);
-    pool_set_state(&volume->pool, slot, POOL_CLOSING);
+    segments_set_state(&volume->pool, slot, SEGMENTS_CLOSING);
     pthread_cond_signal(&volume->work);
     pthread_mutex_unlock(&volume->lock);
 }
 
-void append_close(struct volume *volume, enum pool_queue queue) {
-    if (volume->open[queue] != POOL_SLOT_NONE)
+void append_close(struct volume *volume, enum segments_queue queue) {
+    if (volume->open[queue] != SEGMENTS_SLOT_NONE)
         close_slot(volume, volume->open[queue]);
-    volume->open[queue] = POOL_SLOT_NONE;
+    volume->open[queue] = SEGMENTS_SLOT_NONE;
 }
 
 // While append is held: the segment cannot be reclaimed before the entry is there.
@@ -81,7 +82,7 @@ static int append_to(struct volume *volume, uint32_t slot, const struct append *
     struct segment *segment = atomic_load_explicit(&volume->pool.slots[slot].segment, memory_order_relaxed);
     int error = segment_append(segment, append->record, append->payload, append->count, &offset);
     if (error == 0)
-        enter(volume, append, pool_location(slot, offset));
+        enter(volume, append, segments_location(slot, offset));
     else if (error != -EFBIG) {
         health_failed(volume, error, "writing to a segment");
         pthread_mutex_lock(&volume->lock);
@@ -91,7 +92,7 @@ static int append_to(struct volume *volume, uint32_t slot, const struct append *
     return error;
 }
 
-static int append_alone(struct volume *volume, enum pool_queue queue, const struct append *append) {
+static int append_alone(struct volume *volume, enum segments_queue queue, const struct append *append) {
     uint64_t bytes = record_bytes(append->record->head_bytes, append->record->body_bytes);
     uint32_t slot;
     int error = new_segment(volume, queue, segment_bytes_for(bytes), append->is_keeper, &slot);
@@ -102,13 +103,13 @@ static int append_alone(struct volume *volume, enum pool_queue queue, const stru
     return error;
 }
 
-static int append_open(struct volume *volume, enum pool_queue queue, const struct append *append) {
+static int append_open(struct volume *volume, enum segments_queue queue, const struct append *append) {
     uint32_t *open = &volume->open[queue];
     int error = -EFBIG;
     for (int i = 0; i < 2 && error == -EFBIG; i++) {
-        if (*open == POOL_SLOT_NONE)
+        if (*open == SEGMENTS_SLOT_NONE)
             error = new_segment(volume, queue, volume->settings.segment_bytes, append->is_keeper, open);
-        if (*open == POOL_SLOT_NONE)
+        if (*open == SEGMENTS_SLOT_NONE)
             return error;
         error = append_to(volume, *open, append);
         if (error < 0)
@@ -118,7 +119,7 @@ static int append_open(struct volume *volume, enum pool_queue queue, const struc
     return error;
 }
 
-int append_record(struct volume *volume, enum pool_queue queue, const struct append *append) {
+int append_record(struct volume *volume, enum segments_queue queue, const struct append *append) {
     uint64_t bytes = record_bytes(append->record->head_bytes, append->record->body_bytes);
     pthread_mutex_lock(&volume->append[queue]);
     int error = append_is_alone(volume, bytes) ? append_alone(volume, queue, append)

@@ -26,15 +26,15 @@ struct file_calls { // as in the C library: -1 and errno
     int (*flock)(int fd, int operation);
 };
 
-extern const struct file_calls file_system; // the real ones
+extern const struct file_calls file_system;    // the real ones
 void file_use(const struct file_calls *calls); // for tests; NULL: the real ones again
 
 // All: 0 or -errno. `directory` may be AT_FDCWD.
-int file_open(int directory, const char *name, int flags, int *fd); // close-on-exec; mode 0640
-void file_close(int fd);                                            // negative: nothing
-int file_open_directory(int directory, const char *name, int *fd);  // made when it is not there
-int file_read(int fd, uint64_t at, void *out, size_t length);       // all of it; less is -EIO
-int file_try_read(int fd, uint64_t at, void *out, size_t length);   // without waiting; -EAGAIN when it would
+int file_open(int directory, const char *name, int flags, int *fd);  // close-on-exec; mode 0640
+void file_close(int fd);                                             // negative: nothing
+int file_open_directory(int directory, const char *name, int *fd);   // made when it is not there
+int file_read(int fd, uint64_t at, void *out, size_t length);        // all of it; less is -EIO
+int file_try_read(int fd, uint64_t at, void *out, size_t length);    // without waiting; -EAGAIN when it would
 int file_write(int fd, uint64_t at, struct iovec *parts, int count); // all of it; uses `parts` up
 int file_write_bytes(int fd, uint64_t at, const void *data, size_t length);
 int file_sync_data(int fd);

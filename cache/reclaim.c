@@ -9,7 +9,7 @@ struct reclaim {
     struct volume *volume;
     struct segment *segment;
     uint32_t slot;
-    enum pool_queue queue;
+    enum segments_queue queue;
     unsigned char *buffer;
     bool stays; // as a whole, in the main queue
 };
@@ -19,11 +19,11 @@ static void add(_Atomic uint64_t *counter, uint64_t number) {
 }
 
 static uint64_t first_location(uint32_t slot) {
-    return pool_location(slot, 0);
+    return segments_location(slot, 0);
 }
 
 static uint64_t last_location(uint32_t slot) {
-    return pool_location(slot + 1, 0) - 1;
+    return segments_location(slot + 1, 0) - 1;
 }
 
 static struct segment *segment_of(const struct volume *volume, uint32_t slot) {
@@ -39,7 +39,7 @@ static bool give_up(struct volume *volume, uint32_t slot) {
         return false;
     }
     pthread_mutex_lock(&volume->lock);
-    pool_leave(&volume->pool, slot);
+    segments_leave(&volume->pool, slot);
     pthread_mutex_unlock(&volume->lock);
     segment_put(segment);
     pthread_mutex_lock(&volume->lock);
@@ -50,8 +50,7 @@ static bool give_up(struct volume *volume, uint32_t slot) {
 
 // ---- one record of a segment that is reclaimed ----
 
-static bool is_entered(
-        const struct volume *volume, struct cache_key key, uint64_t location, uint8_t *hits) {
+static bool is_entered(const struct volume *volume, struct cache_key key, uint64_t location, uint8_t *hits) {
     struct table_entry entries[TABLE_CANDIDATES_MAX];
     unsigned count = table_find(volume->table, key, entries);
     for (unsigned i = 0; i < count; i++)
@@ -62,7 +61,8 @@ static bool is_entered(
     return false;
 }
 
-static bool carry(struct reclaim *reclaim, const struct segment_entry *entry, uint64_t location, uint8_t hits) {
+static bool carry(
+        struct reclaim *reclaim, const struct segment_entry *entry, uint64_t location, uint8_t hits) {
     struct volume *volume = reclaim->volume;
     struct record record;
     uint64_t offset = (uint64_t)entry->offset * RECORD_ALIGNMENT;
@@ -80,26 +80,26 @@ static bool carry(struct reclaim *reclaim, const struct segment_entry *entry, ui
             .is_carried = true,
             .from = location,
             .hits = hits};
-    return append_record(volume, POOL_MAIN, &append) == 0;
+    return append_record(volume, SEGMENTS_MAIN, &append) == 0;
 }
 
 static bool reclaim_entry(void *context, const struct segment_entry *entry) {
     struct reclaim *reclaim = context;
     struct volume *volume = reclaim->volume;
-    uint64_t location = pool_location(reclaim->slot, (uint64_t)entry->offset * RECORD_ALIGNMENT);
+    uint64_t location = segments_location(reclaim->slot, (uint64_t)entry->offset * RECORD_ALIGNMENT);
     uint8_t hits = 0;
     if (!is_entered(volume, entry->key, location, &hits))
         return true;
     if (hits > 0) {
         // One hit is enough to leave the small queue; in main each hit is worth one round.
-        uint8_t left = reclaim->queue == POOL_MAIN ? (uint8_t)(hits - 1) : 0;
+        uint8_t left = reclaim->queue == SEGMENTS_MAIN ? (uint8_t)(hits - 1) : 0;
         if (append_is_alone(volume, (uint64_t)entry->bytes * RECORD_ALIGNMENT)) {
             reclaim->stays = table_move(volume->table, entry->key, location, location, left);
             return true; // no need to copy what is a file of its own
         }
         if (carry(reclaim, entry, location, left))
             return true;
-    } else if (reclaim->queue == POOL_SMALL) {
+    } else if (reclaim->queue == SEGMENTS_SMALL) {
         ghosts_limit(volume->ghosts, table_count(volume->table));
         ghosts_add(volume->ghosts, entry->key);
     }
@@ -122,7 +122,7 @@ void reclaim_segment(struct volume *volume, uint32_t slot) {
     }
     if (reclaim.stays) {
         pthread_mutex_lock(&volume->lock);
-        pool_move_to_main(&volume->pool, slot);
+        segments_move_to_main(&volume->pool, slot);
         pthread_mutex_unlock(&volume->lock);
     } else if (give_up(volume, slot))
         add(&volume->reclaimed, 1);
@@ -133,7 +133,7 @@ void reclaim_segment(struct volume *volume, uint32_t slot) {
 static bool forget_entry(void *context, const struct segment_entry *entry) {
     struct reclaim *reclaim = context;
     uint64_t offset = (uint64_t)entry->offset * RECORD_ALIGNMENT;
-    table_remove(reclaim->volume->table, entry->key, pool_location(reclaim->slot, offset));
+    table_remove(reclaim->volume->table, entry->key, segments_location(reclaim->slot, offset));
     return true;
 }
 
@@ -144,7 +144,7 @@ static void abandon(struct volume *volume, uint32_t slot) {
     if (give_up(volume, slot))
         return;
     pthread_mutex_lock(&volume->lock); // empty now; reclaimed when files can be deleted again
-    pool_set_state(&volume->pool, slot, POOL_CLOSED);
+    segments_set_state(&volume->pool, slot, SEGMENTS_CLOSED);
     pthread_mutex_unlock(&volume->lock);
 }
 
@@ -154,8 +154,8 @@ static void close_sealed(struct volume *volume, uint32_t slot) {
     if (segment_disk_bytes(segment, &on_disk) == 0 && segment_is_sealed(segment))
         bytes = on_disk;
     pthread_mutex_lock(&volume->lock);
-    pool_set_bytes(&volume->pool, slot, bytes);
-    pool_set_state(&volume->pool, slot, POOL_CLOSED);
+    segments_set_bytes(&volume->pool, slot, bytes);
+    segments_set_state(&volume->pool, slot, SEGMENTS_CLOSED);
     pthread_cond_broadcast(&volume->room);
     pthread_mutex_unlock(&volume->lock);
 }

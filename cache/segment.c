@@ -213,8 +213,7 @@ static int write_first_label(struct segment *segment) {
     return file_write_bytes(segment->fd, 0, label, sizeof label);
 }
 
-struct segment *segment_create(
-        int directory, const struct segment_label *label, uint64_t bytes, int *error) {
+struct segment *segment_create(int directory, const struct segment_label *label, uint64_t bytes, int *error) {
     char name[NAME_BYTES];
     CHECK(bytes <= SEGMENT_BYTES_MAXIMUM);
     struct segment *segment = segment_new(directory, label, bytes);
@@ -364,8 +363,8 @@ static bool is_whole(const struct record *record, const unsigned char *bytes) {
 }
 
 // A record that ends by `end`.
-static int read_record(struct segment *segment, uint64_t at, uint64_t end, unsigned char *out,
-        struct record *record) {
+static int read_record(
+        struct segment *segment, uint64_t at, uint64_t end, unsigned char *out, struct record *record) {
     if (at + RECORD_HEADER_BYTES > end)
         return -ENODATA;
     int error = file_read(segment->fd, at, out, RECORD_HEADER_BYTES);
@@ -377,8 +376,8 @@ static int read_record(struct segment *segment, uint64_t at, uint64_t end, unsig
     uint64_t bytes = record_bytes(record->head_bytes, record->body_bytes);
     if (record->type == RECORD_CONTENTS || bytes > end - at)
         return -EBADMSG;
-    error = file_read(segment->fd, at + RECORD_HEADER_BYTES, out + RECORD_HEADER_BYTES,
-            bytes - RECORD_HEADER_BYTES);
+    error = file_read(
+            segment->fd, at + RECORD_HEADER_BYTES, out + RECORD_HEADER_BYTES, bytes - RECORD_HEADER_BYTES);
     return error < 0 ? error : is_whole(record, out) ? 0 : -EBADMSG;
 }
 
@@ -388,7 +387,6 @@ int segment_read_record(struct segment *segment, uint64_t offset,
 }
 
 // ---- opening, and walking ----
-
 
 // Record by record until there is none, one is broken, or `end` says so.
 static int scan_records(struct segment *segment, uint64_t end, segment_visit *visit, void *context) {
@@ -415,8 +413,8 @@ static int scan_records(struct segment *segment, uint64_t end, segment_visit *vi
     return error == -ENODATA ? 0 : error;
 }
 
-static bool read_contents_whole(struct segment *segment, uint64_t at, uint64_t bytes, uint32_t crc,
-        unsigned char *contents) {
+static bool read_contents_whole(
+        struct segment *segment, uint64_t at, uint64_t bytes, uint32_t crc, unsigned char *contents) {
     for (uint64_t done = 0; done < bytes;) {
         uint64_t piece = bytes - done < CONTENTS_PIECE ? bytes - done : CONTENTS_PIECE;
         if (file_read(segment->fd, at + done, contents + done, piece) < 0)

@@ -18,9 +18,9 @@ struct volume;
 
 struct volume_settings {
     const char *path;
-    uint64_t bytes;         // a hard limit on what the directory holds, all overhead included
-    // 0: bytes / 2048 within 4 MiB ... 1 GiB, and at least 64 segments: fewer cost hits. A record that is longer
-    // gets a segment of its own.
+    uint64_t bytes; // a hard limit on what the directory holds, all overhead included
+    // 0: bytes / 2048 within 4 MiB ... 1 GiB, and at least 64 segments: fewer cost hits. A record that is
+    // longer gets a segment of its own.
     uint64_t segment_bytes;
     uint64_t objects;       // that the index has room for; 0: bytes / 32 KiB
     unsigned small_percent; // of the pool for the small queue; 0: 20
@@ -54,10 +54,10 @@ unsigned volume_find(
         struct volume *volume, struct cache_key key, struct volume_place places[static TABLE_CANDIDATES_MAX]);
 void volume_hit(struct volume *volume, struct cache_key key, uint64_t location);
 
-// Appends a record (sequence is set here) and enters it into the index under record->key, which for a chunk is
-// the chunk's own; `payload` as segment_append has it. Seldom waits for room, for two seconds at most, and
-// for the disk. 0; -EAGAIN: still loading; -EFBIG: more than a quarter of the volume; -ENOSPC: no room just now;
-// -EIO ...: nothing is stored then.
+// Appends a record (sequence is set here) and enters it into the index under record->key, which for a chunk
+// is the chunk's own; `payload` as segment_append has it. Seldom waits for room, for two seconds at most, and
+// for the disk. 0; -EAGAIN: still loading; -EFBIG: more than a quarter of the volume; -ENOSPC: no room just
+// now; -EIO ...: nothing is stored then.
 int volume_put(struct volume *volume, struct record *record, const struct iovec *payload, int count);
 void volume_drop(struct volume *volume, struct cache_key key, uint64_t location);
 

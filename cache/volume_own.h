@@ -1,20 +1,22 @@
-// What the files of a volume share: volume (its face), append, reclaim, keeper (its thread), recovery, health.
+// What the files of a volume share: volume (its face), append, reclaim, keeper (its thread), recovery,
+// health.
 //
 // Locks, in this order: append[main or small], lock. Neither is held while the disk is waited for, but
 // append, by whoever writes to that queue's open segment.
 #pragma once
 
 #include "cache/ghosts.h"
-#include "cache/pool.h"
+#include "cache/segments.h"
 #include "cache/super.h"
 #include "cache/volume.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #define VOLUME_SHELVES 16 // directories that segment files lie in, by the last digit of their number
-#define VOLUME_SLACK_BYTES (8 << 10)       // that a file system may take for a file beside its blocks
-#define VOLUME_OVERHEAD_BYTES (256 << 10)  // directories, super block, probe
+#define VOLUME_SLACK_BYTES (8 << 10)      // that a file system may take for a file beside its blocks
+#define VOLUME_OVERHEAD_BYTES (256 << 10) // directories, super block, probe
 #define VOLUME_INDEX_ENTRY_BYTES 32
 
 struct volume {
@@ -25,16 +27,16 @@ struct volume {
     struct ghosts *ghosts;
     _Atomic uint64_t sequence; // the last one
 
-    pthread_mutex_t append[POOL_QUEUES];
-    uint32_t open[POOL_QUEUES]; // slots; under append
+    pthread_mutex_t append[SEGMENTS_QUEUES];
+    uint32_t open[SEGMENTS_QUEUES]; // slots; under append
 
     pthread_mutex_t lock; // all below
     pthread_cond_t work, room;
-    struct pool pool;
+    struct segments pool;
     uint64_t next_number;
     uint64_t wanted; // the most that someone waits for
     unsigned waiting;
-    bool stuck;    // there is nothing to reclaim
+    bool stuck; // there is nothing to reclaim
     bool stopping;
     uint64_t aside_bytes; // of old content that still lies there
     _Atomic enum volume_state state;
@@ -56,17 +58,17 @@ struct append {
     struct record *record; // a sequence of 0: the next one is set
     const struct iovec *payload;
     int count;
-    bool is_keeper;   // may use up the reserve that reclaiming needs
-    bool is_carried;  // the entry moves from `from`
+    bool is_keeper;  // may use up the reserve that reclaiming needs
+    bool is_carried; // the entry moves from `from`
     uint64_t from;
     uint8_t hits;
 };
 // 0 or -errno; -EAGAIN: there is no room.
-int append_record(struct volume *volume, enum pool_queue queue, const struct append *append);
+int append_record(struct volume *volume, enum segments_queue queue, const struct append *append);
 // What must stay free for reclaiming.
 uint64_t append_reserve(const struct volume *volume);
 bool append_is_alone(const struct volume *volume, uint64_t record_bytes); // in a segment of its own
-void append_close(struct volume *volume, enum pool_queue queue);          // under append[queue]
+void append_close(struct volume *volume, enum segments_queue queue);      // under append[queue]
 
 // ---- reclaim.c: by the keeper alone ----
 
