@@ -4,10 +4,16 @@
 
 #include <errno.h>
 
-#define CLOSING_MAX 2 // segments that wait to be sealed; more puts wait
+#define CLOSING_BYTES (8 << 20) // of segments that wait to be sealed, or 2; then puts wait
+#define CLOSING_MAX 8
 
 uint64_t append_reserve(const struct volume *volume) {
     return volume->settings.segment_bytes + VOLUME_SLACK_BYTES;
+}
+
+unsigned append_closing_max(const struct volume *volume) {
+    uint64_t most = CLOSING_BYTES / volume->settings.segment_bytes;
+    return most < 2 ? 2 : most > CLOSING_MAX ? CLOSING_MAX : (unsigned)most;
 }
 
 bool append_is_alone(const struct volume *volume, uint64_t record_bytes) {
@@ -17,7 +23,7 @@ bool append_is_alone(const struct volume *volume, uint64_t record_bytes) {
 static uint32_t take_slot(struct volume *volume, uint64_t bytes, bool is_keeper, uint64_t *number) {
     pthread_mutex_lock(&volume->lock);
     uint32_t slot = SEGMENTS_SLOT_NONE;
-    if (is_keeper || volume->pool.closing < CLOSING_MAX)
+    if (is_keeper || volume->pool.closing < append_closing_max(volume))
         slot = segments_take(
                 &volume->pool, bytes + VOLUME_SLACK_BYTES, is_keeper ? 0 : append_reserve(volume));
     if (slot != SEGMENTS_SLOT_NONE)

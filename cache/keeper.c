@@ -33,15 +33,15 @@ static bool needs_room(const struct volume *volume) {
 }
 
 static enum keeper_step next_step(struct volume *volume, uint32_t *slot) {
-    if ((*slot = segments_closing(&volume->pool)) != SEGMENTS_SLOT_NONE)
-        return KEEPER_SEAL;
+    bool needs = !is_out(volume) && needs_room(volume);
     if (needs_probe(volume) && file_now_ms() >= volume->probe_at_ms)
         return KEEPER_PROBE;
-    if (!is_out(volume) && needs_room(volume)) {
-        if ((*slot = segments_victim(&volume->pool)) != SEGMENTS_SLOT_NONE)
-            return KEEPER_RECLAIM;
+    if (needs && (*slot = segments_victim(&volume->pool)) != SEGMENTS_SLOT_NONE)
+        return KEEPER_RECLAIM;
+    if ((*slot = segments_closing(&volume->pool)) != SEGMENTS_SLOT_NONE)
+        return KEEPER_SEAL;
+    if (needs)
         volume->stuck = true;
-    }
     pthread_cond_broadcast(&volume->room);
     return volume->aside_bytes > 0 && !is_out(volume) ? KEEPER_DELETE : KEEPER_WAIT;
 }

@@ -303,47 +303,45 @@ static unsigned char *load_list(struct volume *volume, int fd, unsigned char *he
     return NULL;
 }
 
-static bool forget_number(struct recovery *recovery, uint64_t number) {
+// Where it is in `numbers`; `count` when there is no such file.
+static uint64_t place_of(const struct recovery *recovery, uint64_t number) {
     for (uint64_t low = 0, high = recovery->count; low < high;) {
         uint64_t middle = (low + high) / 2;
-        if (recovery->numbers[middle] == number) {
-            memmove(&recovery->numbers[middle], &recovery->numbers[middle + 1],
-                    (recovery->count - middle - 1) * sizeof *recovery->numbers);
-            recovery->count--;
-            return true;
-        }
+        if (recovery->numbers[middle] == number)
+            return middle;
         *(recovery->numbers[middle] > number ? &low : &high) =
                 recovery->numbers[middle] > number ? middle + 1 : middle;
     }
-    return false;
+    return recovery->count;
 }
 
-// A segment that the saved index knows, in the slot it had. False: its entries lead nowhere.
+static void forget_place(struct recovery *recovery, uint64_t place) {
+    recovery->count--;
+    memmove(&recovery->numbers[place], &recovery->numbers[place + 1],
+            (recovery->count - place) * sizeof *recovery->numbers);
+}
+
+// A segment that the saved index knows, in the slot it had. False: its entries lead nowhere, and what can be
+// made of its file is found later.
 static bool open_listed(struct recovery *recovery, const unsigned char *listed) {
     struct volume *volume = recovery->volume;
-    uint64_t number = get64(listed), bytes = get64(listed + 8);
+    uint64_t number = get64(listed), at = place_of(recovery, number);
     uint32_t slot = get32(listed + 16);
-    enum segments_queue queue = listed[20] == SEGMENTS_MAIN ? SEGMENTS_MAIN : SEGMENTS_SMALL;
     int error;
-    if (!forget_number(recovery, number))
+    if (at == recovery->count)
         return false;
     struct segment *segment = segment_open(shelf_of(volume, number), volume->super.uuid[0], number, &error);
-    if (segment && !segment_is_sealed(segment)) {
-        segment_put(segment);
-        segment = NULL;
-        error = -EBADMSG;
-    }
-    if (!segment) {
-        volume_complain(volume, error);
-        delete_file(volume, number);
+    if (!segment)
         return false;
-    }
     pthread_mutex_lock(&volume->lock);
-    bool taken = segments_take_slot(&volume->pool, slot, bytes);
+    bool taken = segment_is_sealed(segment) && segments_take_slot(&volume->pool, slot, get64(listed + 8));
     if (taken)
-        segments_enter_oldest(&volume->pool, slot, segment, queue);
+        segments_enter_oldest(
+                &volume->pool, slot, segment, listed[20] == SEGMENTS_MAIN ? SEGMENTS_MAIN : SEGMENTS_SMALL);
     pthread_mutex_unlock(&volume->lock);
-    if (!taken)
+    if (taken)
+        forget_place(recovery, at);
+    else
         segment_put(segment);
     return taken;
 }

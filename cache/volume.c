@@ -209,7 +209,7 @@ static struct timespec instant_of(int64_t ms) {
 }
 
 static bool has_room(const struct volume *volume, uint64_t bytes) {
-    return volume->pool.closing == 0 && volume->pool.free_slots > 0 &&
+    return volume->pool.closing < append_closing_max(volume) && volume->pool.free_slots > 0 &&
            segments_free_bytes(&volume->pool) >= bytes + append_reserve(volume);
 }
 

@@ -67,6 +67,7 @@ struct append {
 int append_record(struct volume *volume, enum segments_queue queue, const struct append *append);
 // What must stay free for reclaiming.
 uint64_t append_reserve(const struct volume *volume);
+unsigned append_closing_max(const struct volume *volume); // segments that may wait to be sealed
 bool append_is_alone(const struct volume *volume, uint64_t record_bytes); // in a segment of its own
 void append_close(struct volume *volume, enum segments_queue queue);      // under append[queue]
 

@@ -103,6 +103,13 @@ int disk_put(struct volume *volume, uint64_t id, uint32_t body_bytes) {
     return error;
 }
 
+bool disk_put_surely(struct volume *volume, uint64_t id, uint32_t body_bytes) {
+    int error = -ENOSPC;
+    for (int i = 0; i < 30 && error == -ENOSPC; i++)
+        error = disk_put(volume, id, body_bytes);
+    return error == 0;
+}
+
 bool disk_is_right(const struct record *record, const unsigned char *bytes) {
     uint64_t id = record->key.low;
     unsigned char *wanted = malloc(record->body_bytes + HEAD_MAX);

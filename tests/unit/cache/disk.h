@@ -20,6 +20,8 @@ struct volume *disk_open(const struct volume_settings *settings); // and loaded;
 
 // Puts the record of `id` with so many bytes of content and a head of `id % 200` bytes. As volume_put.
 int disk_put(struct volume *volume, uint64_t id, uint32_t body_bytes);
+// The same, tried again while there is no room: the disk may be busy with others. False after a minute.
+bool disk_put_surely(struct volume *volume, uint64_t id, uint32_t body_bytes);
 
 enum disk_found {
     DISK_MISS,
