@@ -36,7 +36,9 @@ static enum keeper_step next_step(struct volume *volume, uint32_t *slot) {
     bool needs = !is_out(volume) && needs_room(volume);
     if (needs_probe(volume) && file_now_ms() >= volume->probe_at_ms)
         return KEEPER_PROBE;
-    if (needs && (*slot = segments_victim(&volume->pool)) != SEGMENTS_SLOT_NONE)
+    // Room is wanted sooner than safety, within bounds: what is carried over is safe when it is sealed.
+    bool seals = volume->pool.closing > 0 && (!needs || volume->pool.closing >= append_closing_max(volume));
+    if (!seals && needs && (*slot = segments_victim(&volume->pool)) != SEGMENTS_SLOT_NONE)
         return KEEPER_RECLAIM;
     if ((*slot = segments_closing(&volume->pool)) != SEGMENTS_SLOT_NONE)
         return KEEPER_SEAL;
