@@ -73,12 +73,14 @@ void cache_stats(struct cache *cache, struct cache_stats *stats) {
 
 // ---- dropping ----
 
-// Everything in the entry, which may be freed by it; running fills will not be stored. Returns how many stood
-// there. The shard's lock is held.
+// Everything in the entry, which may be freed by it; running fills will not be stored, and what they were to
+// confirm stands in for nothing any more [RFC 9111 §4.4]. Returns how many stood there. The shard's lock is
+// held.
 static unsigned empty(
         struct cache *cache, struct shard *shard, struct entry *entry, struct cache_object **dropped) {
     unsigned count = 0;
     while (entry->stored) {
+        atomic_store_explicit(&entry->stored->contradicted, true, memory_order_relaxed);
         store_unlink(cache, entry->stored, dropped);
         count++;
     }

@@ -77,13 +77,13 @@ enum lookup {
                   // (cache_reader_head)
     LOOKUP_MISS,  // reader attached to a new fill; the caller fetches through `fill`, with
                   // cache_fill_fields() when there are any (of other variants)
-    LOOKUP_PASS,  // this request is not for the store (method, range without a stored whole, no-store ...);
+    LOOKUP_PASS,  // this request is not for the store (method, no_cache, its own no-store ...);
                   // reader attached to a new stream; the caller fetches through `fill`
 };
 
 // Looks up, and attaches `reader`, which must be detached. `*fill` is set (owned by the caller, who ends it
-// with finish or abandon) for STALE, MISS and PASS, NULL else. `*reason` becomes a static word for the log:
-// "fresh", "expired", "absent", "no-store"... Never fails: without memory it says PASS... and without any
+// with finish, abandon or fail) for STALE, MISS and PASS, and for a HIT to be refreshed; NULL else. `*reason`
+// becomes a static word for the log: "fresh", "expired", "absent", "no-store"... Never fails: without any
 // memory at all it aborts (CHECK). Nothing usable, and the origin may not be asked: LOOKUP_PASS with reason
 // "only-if-cached" or "offline" and *fill NULL: answer 504.
 enum lookup cache_lookup(struct cache *cache, const struct cache_query *query, struct cache_reader *reader,

@@ -72,7 +72,7 @@ void fill_take_bases(struct cache_fill *fill, struct entry *entry, struct cache_
         if (policy_has_validator(&selected->head->http))
             take_base(fill, selected);
     }
-    if (fill->asks_range || (fill->base_count && !etag_of(selected)))
+    if (fill->asks_range || (fill->base_count && !etag_of(fill->bases[0])))
         return;
     for (struct cache_object *object = entry ? entry->stored : NULL; object; object = object->sibling)
         if (object != selected && etag_of(object) && object_phase(object) == PHASE_WHOLE &&
@@ -194,7 +194,8 @@ static bool is_told(const struct cache_object *object) {
 bool fill_stand_in(struct cache_fill *fill, enum freshness_trouble trouble, struct moment now) {
     struct cache_object *object = fill->object, *selected = fill->selected;
     const char *reason;
-    if (!selected || atomic_load_explicit(&selected->contradicted, memory_order_relaxed) ||
+    if (!selected || atomic_load_explicit(&object->doomed, memory_order_relaxed) ||
+            atomic_load_explicit(&selected->contradicted, memory_order_relaxed) ||
             !freshness_on_error(&selected->head->freshness, &fill->asked, fill->rule, now, trouble, &reason))
         return false;
     pthread_mutex_lock(&object->lock);

@@ -2,7 +2,8 @@
 
 #include "http/date.h"
 
-bool freshness_status_heuristic(int status) {
+// Those that may be given a heuristic lifetime [RFC 9110 §15.1].
+static bool is_heuristic(int status) {
     switch (status) {
     case 200:
     case 203:
@@ -90,7 +91,7 @@ static void read_lifetime(
     int64_t modified_s = date_field(response, FIELD_LAST_MODIFIED, freshness->date_s);
     freshness->is_explicit = read_explicit(response, control, freshness->date_s, &freshness->explicit_s);
     freshness->modified_age_s = modified_s < 0 ? 0 : at_least_zero(freshness->date_s - modified_s);
-    freshness->is_heuristic = freshness_status_heuristic(response->status) || control->is_public;
+    freshness->is_heuristic = is_heuristic(response->status) || control->is_public;
     freshness->is_redirect = is_redirect(response->status);
     freshness->lifetime_s = freshness_lifetime(freshness, NULL);
 }
@@ -271,12 +272,6 @@ enum use freshness_use(const struct freshness *freshness, const struct cache_con
         return use_stale(&asked, reason);
     *reason = asked.word ? asked.word : asked.age_s < asked.lifetime.plain_s ? "fresh" : asked.lifetime.word;
     return USE_FRESH;
-}
-
-bool freshness_usable(const struct freshness *freshness, const struct cache_control *request,
-        struct moment now, const char **reason) {
-    enum use use = freshness_use(freshness, request, NULL, now, reason);
-    return use == USE_FRESH || use == USE_STALE;
 }
 
 bool freshness_on_error(const struct freshness *freshness, const struct cache_control *request,

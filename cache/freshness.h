@@ -75,10 +75,3 @@ bool freshness_on_error(const struct freshness *freshness, const struct cache_co
         const struct refresh_rule *rule, struct moment now, enum freshness_trouble trouble,
         const char **reason);
 bool freshness_status_is_error(int status); // what FRESHNESS_ERROR means
-
-// USE_FRESH or USE_STALE without a rule.
-bool freshness_usable(const struct freshness *freshness, const struct cache_control *request,
-        struct moment now, const char **reason);
-
-// Statuses that may be given a heuristic lifetime [RFC 9110 §15.1].
-bool freshness_status_heuristic(int status);

@@ -25,6 +25,13 @@ struct search {
     bool is_alone;       // a fill of this request would be of no use to others before its head is there
 };
 
+#define LOOKS_MAX 64 // responses that arrive for one URL, of which a look-up looks at the newest
+
+// The next of those that arrive, NULL behind the last one that is looked at.
+static struct cache_object *next_arriving(const struct cache_object *object, unsigned *looks) {
+    return ++*looks < LOOKS_MAX ? object->sibling : NULL;
+}
+
 static bool is_matching(const struct search *search, const struct cache_object *object) {
     const struct stored_head *head = object->head;
     return vary_rank(head->vary, head->selectors, search->query->head, &head->http) != VARY_OTHER;
@@ -79,7 +86,8 @@ static bool is_readable(const struct search *search, struct cache_object *object
 
 // One whose head is there and that may be read from its beginning.
 static struct cache_object *find_arriving(struct search *search, const struct entry *entry) {
-    for (struct cache_object *object = entry->arriving; object; object = object->sibling)
+    unsigned looks = 0;
+    for (struct cache_object *object = entry->arriving; object; object = next_arriving(object, &looks))
         if (object_phase(object) == PHASE_ARRIVING && is_matching(search, object) &&
                 partial_will_serve(object, search->query) && is_usable(use_of(search, object)))
             return object;
@@ -103,7 +111,8 @@ static bool may_share(const struct search *search, const struct entry *entry, co
             return false;
         last = object->head->vary;
     }
-    for (struct cache_object *object = entry->arriving; object; object = object->sibling)
+    unsigned looks = 0;
+    for (struct cache_object *object = entry->arriving; object; object = next_arriving(object, &looks))
         if (object_phase(object) == PHASE_ARRIVING &&
                 !is_alike(object->head->vary, search->query->head, other))
             return false;
@@ -117,7 +126,8 @@ static bool asks_alike(const struct search *search, const struct cache_fill *fil
 
 // One without a head, whose request would be answered alike.
 static struct cache_object *find_pending(const struct search *search, const struct entry *entry) {
-    for (struct cache_object *object = entry->arriving; object; object = object->sibling)
+    unsigned looks = 0;
+    for (struct cache_object *object = entry->arriving; object; object = next_arriving(object, &looks))
         if (object_phase(object) == PHASE_PENDING && !object->fill->alone &&
                 asks_alike(search, object->fill) && may_share(search, entry, &object->fill->request->http))
             return object;
@@ -184,8 +194,8 @@ static enum lookup decide_fetch(struct search *search, struct entry *entry) {
     bool may_wait = is_shared && !search->query->is_again && !request->control.no_cache;
     if (entry && may_wait && (pending = find_pending(search, entry)))
         return join(search, pending, ROLE_JOINED, "awaited");
-    if (request->control
-                    .no_store) // what is there may answer it; what it fetches is not kept [RFC 9111 §5.2.1.5]
+    // What is there may answer it; what it fetches is not kept [RFC 9111 §5.2.1.5].
+    if (request->control.no_store)
         return say(search, LOOKUP_PASS, "no-store");
     bool can_resume = search->part && !request->has_range && partial_prefix(search->part) > 0;
     search->resumed = can_resume ? search->part : NULL;
@@ -206,7 +216,8 @@ static enum lookup decide_offline(struct search *search, struct entry *entry) {
 
 // Whether a successor arrives already, however soon that one will have to be refreshed itself.
 static bool is_succeeded(const struct search *search, const struct entry *entry) {
-    for (struct cache_object *object = entry->arriving; object; object = object->sibling)
+    unsigned looks = 0;
+    for (struct cache_object *object = entry->arriving; object; object = next_arriving(object, &looks))
         if (object_phase(object) == PHASE_ARRIVING && object->head->http.status != 206 &&
                 is_matching(search, object))
             return true;

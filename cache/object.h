@@ -51,7 +51,8 @@ struct cache_object {
     _Atomic unsigned references;
     _Atomic enum phase phase;
     _Atomic bool doomed;       // purged while it arrives: is not to be stored
-    _Atomic bool contradicted; // by the origin's answer to a HEAD: to be confirmed before every use
+    _Atomic bool contradicted; // by the origin's answer to a HEAD, or dropped as out of date: to be confirmed
+                               // before every use
     const char *reason;        // why its readers have it; set before its phase
     struct stored_head *head;  // set before PHASE_ARRIVING
     struct cache_object *body; // who holds its content: itself, or another one that it keeps

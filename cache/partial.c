@@ -4,7 +4,6 @@
 #include "cache/spans.h"
 #include "cache/update.h"
 #include "http/condition.h"
-#include "http/date.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,26 +85,29 @@ bool partial_is_alike(const struct http_head *a, const struct http_head *b) {
 
 // ---- what can be combined ----
 
-static bool is_date_strong(const struct http_head *head) {
-    int64_t modified_s = date_parse(value_of(head, FIELD_LAST_MODIFIED), 0);
-    int64_t date_s = date_parse(value_of(head, FIELD_DATE), 0);
-    return modified_s >= 0 && date_s > modified_s;
-}
-
 bool partial_is_same(const struct http_head *a, const struct http_head *b) {
     if (http_field_find(a, FIELD_ETAG, 0) || http_field_find(b, FIELD_ETAG, 0))
         return etag_equal_strong(value_of(a, FIELD_ETAG), value_of(b, FIELD_ETAG));
-    return is_date_strong(a) && is_date_strong(b) &&
+    return condition_has_strong_date(a) && condition_has_strong_date(b) &&
            view_equal(value_of(a, FIELD_LAST_MODIFIED), value_of(b, FIELD_LAST_MODIFIED));
 }
 
-static bool has_strong_validator(const struct http_head *head) {
-    return partial_is_same(head, head);
+// A Date of our own making says nothing of how old the origin's Last-Modified was [RFC 9110 §8.8.2.2].
+static bool is_told_by_origin(const struct stored_head *head) {
+    return http_field_find(&head->http, FIELD_ETAG, 0) || head->freshness.has_date;
+}
+
+static bool is_same_stored(const struct stored_head *a, const struct stored_head *b) {
+    return is_told_by_origin(a) && is_told_by_origin(b) && partial_is_same(&a->http, &b->http);
+}
+
+static bool has_strong_validator(const struct stored_head *head) {
+    return is_same_stored(head, head);
 }
 
 uint64_t partial_prefix(const struct cache_object *object) {
     const struct cache_object *body = object->body;
-    bool can_ask = body->is_partial && body->gives_ranges && has_strong_validator(&object->head->http);
+    bool can_ask = body->is_partial && body->gives_ranges && has_strong_validator(object->head);
     return can_ask ? spans_end(body->spans, 0) : 0;
 }
 
@@ -254,7 +256,7 @@ static enum verdict judge(const struct cache_fill *fill, struct cache_object *ol
         return is_abridged(fill) ? VERDICT_LEAVE : VERDICT_REPLACE;
     if (object_phase(old) != PHASE_WHOLE)
         return VERDICT_LEAVE;
-    bool is_same = partial_is_same(&old->head->http, &part->head->http) && old->body->length == part->size;
+    bool is_same = is_same_stored(old->head, part->head) && old->body->length == part->size;
     if (is_same && old->body->spans)
         return VERDICT_JOIN;
     if (is_same || is_abridged(fill) || (is_broken && !old->body->is_partial))
@@ -314,5 +316,5 @@ bool partial_is_kept(const struct cache_fill *fill) {
     return object_phase(object) == PHASE_ARRIVING && !object->streaming && !fill->spare &&
            object->size != SIZE_UNKNOWN && fill->is_counted &&
            (object->length > object->start || object->spans) && gives_ranges(object) &&
-           has_strong_validator(&object->head->http);
+           has_strong_validator(object->head);
 }

@@ -62,15 +62,12 @@ struct judged { // a response on its way into the store
     const struct policy_limits *limits;
     const struct cache_rules *rules; // or NULL
     const char *word;                // of the option that made it storable
-    bool is_partial;                 // a 206 that the caller knows how to keep
 };
 
 // The final statuses of [RFC 9110 §15], whose caching requirements this store meets; for must-understand
 // [RFC 9111 §5.2.2.3].
 static bool is_understood(const struct judged *judged) {
     int status = judged->head->status;
-    if (status == 206)
-        return judged->is_partial;
     return (status >= 200 && status <= 205) || (status >= 300 && status <= 303) || status == 305 ||
            status == 307 || status == 308 || (status >= 400 && status <= 417) || status == 421 ||
            status == 422 || status == 426 || (status >= 500 && status <= 505);
@@ -111,8 +108,8 @@ static bool cookie_allowed(const struct judged *judged) {
 static bool is_partial(const struct judged *judged) {
     const struct http_head *request = judged->request;
     switch (judged->head->status) {
-    case 206:
-        return !judged->is_partial;
+    case 206: // one that can be kept is judged as the whole it is a part of
+        return true;
     case 412:
         return has(request, FIELD_IF_NONE_MATCH) || has(request, FIELD_IF_MODIFIED_SINCE);
     case 416:
@@ -213,22 +210,6 @@ struct policy_verdict policy_storable(const struct http_head *request, const str
             .freshness = freshness,
             .limits = limits,
             .rules = response->rules};
-    return judge(&judged, vary_is_known);
-}
-
-struct policy_verdict policy_partial(const struct http_head *request, const struct cache_response *response,
-        const struct cache_control *control, const struct freshness *freshness, bool vary_is_known,
-        bool range_is_known, const struct policy_limits *limits) {
-    struct judged judged = {.request = request,
-            .head = response->head,
-            .response = response,
-            .control = control,
-            .freshness = freshness,
-            .limits = limits,
-            .rules = response->rules,
-            .is_partial = range_is_known && response->head->status == 206};
-    struct policy_limits any_size = {0, limits->maximum_bytes};
-    judged.limits = &any_size; // the least size is a body's, not a part's
     return judge(&judged, vary_is_known);
 }
 

@@ -42,12 +42,6 @@ struct policy_verdict policy_storable(const struct http_head *request, const str
         const struct cache_control *control, const struct freshness *freshness, bool vary_is_known,
         const struct policy_limits *limits);
 
-// The same for a 206 [RFC 9111 §3.3]. `range_is_known`: it is one range with a Content-Range that can be read
-// (content_length is the range's). What is stored must be marked incomplete.
-struct policy_verdict policy_partial(const struct http_head *request, const struct cache_response *response,
-        const struct cache_control *control, const struct freshness *freshness, bool vary_is_known,
-        bool range_is_known, const struct policy_limits *limits);
-
 // Whether the answer to a POST may be kept as that to a later GET of its target, policy_storable()
 // permitting: explicit freshness, and a Content-Location that is the target [RFC 9110 §9.3.3]. `authority`
 // and `path` as in struct cache_query.

@@ -2,7 +2,6 @@
 
 #include "cache/budget.h"
 #include "http/condition.h"
-#include "http/date.h"
 
 static const struct http_field *validator(const struct http_head *head, enum field_id id) {
     return http_field_find(head, id, 0);
@@ -14,21 +13,13 @@ static enum update_match match_tags(struct view stored, struct view update) {
     return etag_equal_weak(stored, update) || view_equal(stored, update) ? UPDATE_WEAK : UPDATE_NONE;
 }
 
-// A date made at least a second before the response that came with it [RFC 9110 §8.8.2.2].
-static bool has_strong_date(const struct http_head *head) {
-    const struct http_field *made = http_field_find(head, FIELD_DATE, 0);
-    int64_t made_s = made ? date_parse(made->value, 0) : -1;
-    int64_t modified_s = date_parse(validator(head, FIELD_LAST_MODIFIED)->value, 0);
-    return modified_s >= 0 && made_s > modified_s;
-}
-
 // A strong tag of the 304's alone is about those that have it, unless the date is as strong.
 static bool match_dates(const struct http_head *stored, const struct http_head *not_modified,
         const struct http_field *new_tag) {
     bool is_strong = new_tag && etag_equal_strong(new_tag->value, new_tag->value);
     return view_equal(validator(stored, FIELD_LAST_MODIFIED)->value,
                    validator(not_modified, FIELD_LAST_MODIFIED)->value) &&
-           (!is_strong || has_strong_date(stored));
+           (!is_strong || condition_has_strong_date(stored));
 }
 
 enum update_match update_match(const struct http_head *stored, const struct http_head *not_modified) {
@@ -78,10 +69,6 @@ int update_choose(
         }
     }
     return chosen;
-}
-
-bool update_matches(const struct http_head *stored, const struct http_head *not_modified) {
-    return update_match(stored, not_modified) != UPDATE_NONE;
 }
 
 // ---- HEAD ----

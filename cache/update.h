@@ -22,9 +22,6 @@ enum update_match update_match(const struct http_head *stored, const struct http
 int update_choose(
         const struct stored_head *const *stored, unsigned count, const struct http_head *not_modified);
 
-// Whether the 304 speaks of the one stored response that was asked about.
-bool update_matches(const struct http_head *stored, const struct http_head *not_modified);
-
 enum update_by_head {
     UPDATE_BY_HEAD_NOTHING,  // its status says nothing of the stored response
     UPDATE_BY_HEAD_FRESHENS, // no validator and no length contradicts: update_merge()

@@ -70,7 +70,10 @@ static void put_grammar(const char *text) {
         while (text[length] && text[length] != ' ' && is_word(text[length]) == word)
             length++;
         const char *macro = !word ? "No" : is_placeholder(text, length) ? "Ar" : "Cm";
-        printf("%s %s \"\\&%.*s\\&\"", tied ? " Ns" : "", macro, (int)length, text);
+        printf("%s %s \"\\&", tied ? " Ns" : "", macro);
+        for (size_t i = 0; i < length; i++)
+            printf(text[i] == '"' ? "\\(dq" : "%c", text[i]);
+        fputs("\\&\"", stdout);
         text += length;
         tied = true;
     }

@@ -3,6 +3,8 @@
 #include "http/date.h"
 #include "http/octet.h"
 
+#define FAR_AHEAD_S 250000000000 // in another century than any date that is sent
+
 // The length of the entity tag at the start of `text`, 0 when there is none. No escapes in it.
 static size_t etag_length(struct view text) {
     size_t start = view_starts(text, VIEW("W/")) ? 2 : 0;
@@ -123,6 +125,17 @@ static bool is_date_of(struct view value, const struct http_head *response, int6
     int64_t modified = date_of(response, FIELD_LAST_MODIFIED, now_s);
     int64_t made = date_of(response, FIELD_DATE, now_s);
     return wanted >= 0 && wanted == modified && made > modified;
+}
+
+// Said in full: without a clock a year of two digits is none.
+static int64_t full_date_of(const struct http_head *head, enum field_id id) {
+    int64_t date_s = date_of(head, id, 0);
+    return date_s == date_of(head, id, FAR_AHEAD_S) ? date_s : -1;
+}
+
+bool condition_has_strong_date(const struct http_head *response) {
+    int64_t modified = full_date_of(response, FIELD_LAST_MODIFIED);
+    return modified >= 0 && full_date_of(response, FIELD_DATE) > modified;
 }
 
 bool condition_range_applies(

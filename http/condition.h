@@ -20,6 +20,10 @@ enum condition condition_evaluate(
 bool condition_range_applies(
         const struct http_head *request, const struct http_head *response, int64_t now_s);
 
+// Whether Last-Modified tells the representation octet for octet: it is at least a second before Date [RFC
+// 9110 §8.8.2.2]. Both said once and in full, since without a clock a year of two digits is none.
+bool condition_has_strong_date(const struct http_head *response);
+
 // Entity tags: weak and strong comparison [RFC 9110 §8.8.3.2]. False for malformed ones.
 bool etag_equal_weak(struct view a, struct view b);
 bool etag_equal_strong(struct view a, struct view b);

@@ -101,6 +101,11 @@ static bool describes_content(enum field_id id) {
            id == FIELD_CONTENT_RANGE;
 }
 
+// A refusal is not the stored response: nobody downstream is to keep it for as long.
+static bool is_about_keeping(enum field_id id) {
+    return id == FIELD_CACHE_CONTROL || id == FIELD_EXPIRES || id == FIELD_ETAG || id == FIELD_LAST_MODIFIED;
+}
+
 // Said anew of the ranges that go out.
 static bool is_of_parts(const struct parts *parts, enum field_id id) {
     return id == FIELD_CONTENT_RANGE || (id == FIELD_CONTENT_TYPE && parts_are_several(parts));
@@ -122,6 +127,8 @@ static void compose_fields(struct composer *out, const struct request *request, 
         if (field->hop || field->id == FIELD_CONTENT_LENGTH || field->id == FIELD_AGE)
             continue;
         if (answer != ANSWER_WHOLE && answer != ANSWER_RANGE && describes_content(field->id))
+            continue;
+        if ((answer == ANSWER_UNSATISFIABLE || answer == ANSWER_FAILED) && is_about_keeping(field->id))
             continue;
         if (answer == ANSWER_RANGE && is_of_parts(request->parts, field->id))
             continue;

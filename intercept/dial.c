@@ -67,6 +67,16 @@ int dial_begin(const struct dial *dial) {
     return result < 0 ? result : fd;
 }
 
+// SO_DONTROUTE lets through what a route of link scope leads to; connecting a datagram socket sends nothing.
+bool dial_is_on_link(const struct endpoint *destination) {
+    int fd = address_is_ipv4(&destination->address) ? socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+    if (fd < 0)
+        return false;
+    bool is_on_link = set_number(fd, SOL_SOCKET, SO_DONTROUTE, 1) == 0 && begin_connect(fd, destination) == 0;
+    close(fd);
+    return is_on_link;
+}
+
 int dial_result(int fd) {
     struct pollfd one = {.fd = fd, .events = POLLOUT};
     int error = 0;

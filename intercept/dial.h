@@ -16,5 +16,8 @@ struct dial {
 // A non-blocking, close-on-exec, TCP_NODELAY socket whose connect(2) has begun. The descriptor or -errno; a
 // refused SO_MARK (no CAP_NET_ADMIN) is tolerated once the daemon's start has warned of it.
 int dial_begin(const struct dial *dial);
+// Whether the destination is known to be reached without a gateway, as the routing table stands. Of IPv6 ones
+// it is not known: the kernel does not hold SO_DONTROUTE against them.
+bool dial_is_on_link(const struct endpoint *destination);
 // 0 when the connection stands, -EINPROGRESS while it is under way, else -errno of the attempt.
 int dial_result(int fd);

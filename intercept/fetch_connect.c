@@ -92,6 +92,7 @@ enum run fetch_connect_begin(struct fetch *fetch, bool may_reuse) {
     if (upstream) {
         counter_add(&fetch->worker->counters, COUNTER_upstream_reused, 1);
         use(fetch, upstream);
+        upstream_doubt(upstream, fetch->settings);
         begin_head(fetch);
         return RUN_NEXT;
     }

@@ -178,9 +178,8 @@ static bool add_responses(
 static bool last_word_forbids(struct build *build) {
     if (build->last_store)
         config_error(build->errors, build->last_store, -1,
-                "nothing below this line is kept out of the store, so it changes nothing: put no_store_type "
-                "* "
-                "at the end to store nothing else");
+                "nothing below this line is kept out of the store, so it changes nothing: put it above the "
+                "no_store_ line it is an exception from, or no_store_type * below it to store nothing else");
     return !build->last_store;
 }
 

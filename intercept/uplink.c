@@ -7,7 +7,8 @@ void uplink_init(struct uplink *uplink) {
 }
 
 static void forget_failures(struct uplink *uplink) {
-    uplink->failures = 0;
+    uplink->failures = uplink->doubts = 0;
+    uplink->is_doubted = false;
 }
 
 static enum uplink_change change(struct uplink *uplink, bool is_down, enum uplink_change why) {
@@ -60,13 +61,16 @@ static void drop_failures(struct uplink *uplink, const struct address *network, 
 enum uplink_change uplink_failed(struct uplink *uplink, const struct endpoint *destination, int64_t now_ms) {
     struct address network = network_of(&destination->address);
     uplink_want(uplink, destination);
-    if (uplink->is_down)
+    if (uplink->is_down || uplink->is_doubted)
         return UPLINK_SAME;
     drop_failures(uplink, &network, now_ms);
     CHECK(uplink->failures < UPLINK_FAILURES);
     uplink->failed[uplink->failures] = network;
     uplink->failed_at_ms[uplink->failures++] = now_ms;
-    return uplink->failures < UPLINK_FAILURES ? UPLINK_SAME : change(uplink, true, UPLINK_ALL_FAIL);
+    if (uplink->failures < UPLINK_FAILURES)
+        return UPLINK_SAME;
+    uplink->is_doubted = uplink->good_count > 0 && now_ms - uplink->good_at_ms <= UPLINK_GOOD_MS;
+    return uplink->is_doubted ? UPLINK_SAME : change(uplink, true, UPLINK_ALL_FAIL);
 }
 
 enum uplink_change uplink_answered(struct uplink *uplink) {
@@ -78,22 +82,45 @@ enum uplink_change uplink_answered(struct uplink *uplink) {
 
 // ---- probes ----
 
-void uplink_want(struct uplink *uplink, const struct endpoint *destination) {
-    for (unsigned i = 0; i < uplink->wanted_count; i++)
-        if (endpoint_equal(&uplink->wanted[i], destination))
+// A ring without repeats.
+static void keep(struct endpoint *ring, unsigned size, unsigned *count, unsigned *next,
+        const struct endpoint *destination) {
+    for (unsigned i = 0; i < *count; i++)
+        if (endpoint_equal(&ring[i], destination))
             return;
-    uplink->wanted[uplink->wanted_next] = *destination;
-    uplink->wanted_next = (uplink->wanted_next + 1) % UPLINK_WANTED;
-    if (uplink->wanted_count < UPLINK_WANTED)
-        uplink->wanted_count++;
+    ring[*next] = *destination;
+    *next = (*next + 1) % size;
+    if (*count < size)
+        ++*count;
+}
+
+void uplink_want(struct uplink *uplink, const struct endpoint *destination) {
+    keep(uplink->wanted, UPLINK_WANTED, &uplink->wanted_count, &uplink->wanted_next, destination);
+}
+
+void uplink_good(struct uplink *uplink, const struct endpoint *destination, int64_t now_ms) {
+    uplink->good_at_ms = now_ms;
+    keep(uplink->good, UPLINK_GOOD, &uplink->good_count, &uplink->good_next, destination);
+}
+
+static struct endpoint next_of(const struct endpoint *ring, unsigned count, unsigned *next) {
+    unsigned at = *next % count;
+    *next = (at + 1) % count;
+    return ring[at];
 }
 
 bool uplink_probe(struct uplink *uplink, int64_t now_ms, struct endpoint *target) {
-    bool is_time = uplink->probed_at_ms == INT64_MIN || now_ms - uplink->probed_at_ms >= UPLINK_PROBE_MS;
-    if (!uplink->is_down || uplink->is_probing || uplink->wanted_count == 0 || !is_time)
+    bool is_time = uplink->is_doubted || uplink->probed_at_ms == INT64_MIN ||
+                   now_ms - uplink->probed_at_ms >= UPLINK_PROBE_MS;
+    bool is_any = uplink->wanted_count + uplink->good_count > 0;
+    if ((!uplink->is_down && !uplink->is_doubted) || uplink->is_probing || !is_any || !is_time)
         return false;
-    *target = uplink->wanted[uplink->probe_next % uplink->wanted_count];
-    uplink->probe_next = (uplink->probe_next + 1) % uplink->wanted_count;
+    if (uplink->is_down)
+        uplink->is_good_next = !uplink->is_good_next;
+    bool is_good = uplink->good_count > 0 &&
+                   (uplink->is_doubted || uplink->is_good_next || uplink->wanted_count == 0);
+    *target = is_good ? next_of(uplink->good, uplink->good_count, &uplink->probe_good_next)
+                      : next_of(uplink->wanted, uplink->wanted_count, &uplink->probe_next);
     uplink->is_probing = true;
     uplink->probed_at_ms = now_ms;
     return true;
@@ -101,7 +128,11 @@ bool uplink_probe(struct uplink *uplink, int64_t now_ms, struct endpoint *target
 
 enum uplink_change uplink_probed(struct uplink *uplink, bool answered) {
     uplink->is_probing = false;
-    return answered ? uplink_answered(uplink) : UPLINK_SAME;
+    if (answered)
+        return uplink_answered(uplink);
+    if (!uplink->is_doubted || ++uplink->doubts < UPLINK_DOUBTS)
+        return UPLINK_SAME;
+    return change(uplink, true, UPLINK_ALL_FAIL);
 }
 
 const char *uplink_change_text(enum uplink_change change) {

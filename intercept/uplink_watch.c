@@ -12,12 +12,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define GOOD_EVERY_MS 1000 // a destination that answers is remembered
+
 struct uplink_watch {
     pthread_mutex_t lock; // guards `uplink`
     struct uplink uplink;
     _Atomic bool is_auto; // else what is told is not listened to
     _Atomic bool is_down;
     _Atomic bool has_failures;
+    _Atomic int64_t good_at_ms; // when a destination that answers was last remembered
     // the main thread's: the probe
     int fd; // -1: none
     struct watch watch;
@@ -73,15 +76,30 @@ static bool is_failure_of_the_way(int result) {
            result == -EHOSTDOWN || result == -ENETDOWN;
 }
 
+// Whether all is well, and has been said to be a moment ago.
+static bool is_known_good(struct uplink_watch *watch, int64_t now_ms) {
+    if (atomic_load_explicit(&watch->is_down, memory_order_relaxed) ||
+            atomic_load_explicit(&watch->has_failures, memory_order_relaxed))
+        return false;
+    int64_t good_at_ms = atomic_load_explicit(&watch->good_at_ms, memory_order_relaxed);
+    if (good_at_ms && now_ms - good_at_ms < GOOD_EVERY_MS)
+        return true;
+    atomic_store_explicit(&watch->good_at_ms, now_ms, memory_order_relaxed);
+    return false;
+}
+
 void uplink_watch_told(
         struct uplink_watch *watch, const struct endpoint *destination, int result, int64_t now_ms) {
     bool is_failure = is_failure_of_the_way(result);
     if (!atomic_load_explicit(&watch->is_auto, memory_order_relaxed) || (result != 0 && !is_failure))
         return;
-    if (!is_failure && !atomic_load_explicit(&watch->is_down, memory_order_relaxed) &&
-            !atomic_load_explicit(&watch->has_failures, memory_order_relaxed))
+    if (!is_failure && is_known_good(watch, now_ms))
         return; // as nearly always
+    if (!is_failure && dial_is_on_link(destination))
+        return; // says nothing of the way out
     pthread_mutex_lock(&watch->lock);
+    if (!is_failure)
+        uplink_good(&watch->uplink, destination, now_ms);
     settle(watch, is_failure ? uplink_failed(&watch->uplink, destination, now_ms)
                              : uplink_answered(&watch->uplink));
 }
@@ -118,6 +136,7 @@ static void probe_late(struct deadline *deadline) {
     end_probe(CONTAINER_OF(deadline, struct uplink_watch, deadline), false);
 }
 
+// Of an on-link destination nothing could be learned.
 static void begin_probe(struct uplink_watch *watch, struct loop *loop, const struct settings *settings,
         const struct endpoint *target, int64_t now_ms) {
     struct dial dial = {
@@ -125,7 +144,7 @@ static void begin_probe(struct uplink_watch *watch, struct loop *loop, const str
             .mark = mark_upstream(settings->config),
             .mask = (uint32_t)settings->config->rule_mask,
     };
-    int fd = dial_begin(&dial);
+    int fd = dial_is_on_link(target) ? -1 : dial_begin(&dial);
     if (fd < 0) {
         pthread_mutex_lock(&watch->lock);
         settle(watch, uplink_probed(&watch->uplink, false));

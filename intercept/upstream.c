@@ -8,6 +8,7 @@
 #include "intercept/worker.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -123,6 +124,16 @@ struct upstream *upstream_take(struct worker *worker, const struct upstream_key 
     return NULL;
 }
 
+// Refused by nothing that is TCP; and without it the other deadlines hold.
+static void set_user_timeout(const struct upstream *upstream, unsigned timeout_ms) {
+    setsockopt(upstream->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
+}
+
+void upstream_doubt(struct upstream *upstream, const struct settings *settings) {
+    CHECK(upstream->reused);
+    set_user_timeout(upstream, (unsigned)settings->config->timeout_ms[TIMEOUT_connect]);
+}
+
 static int begin(struct worker *worker, struct settings *settings, const struct upstream_key *key) {
     struct dial dial = {
             .destination = key->destination,
@@ -211,6 +222,8 @@ void upstream_close(struct upstream *upstream) {
 
 int upstream_detach(struct upstream *upstream, struct buffer *left) {
     int fd = upstream->fd;
+    if (upstream->reused)
+        set_user_timeout(upstream, 0);
     drop(upstream);
     *left = upstream->in;
     free(upstream);

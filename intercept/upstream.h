@@ -51,6 +51,11 @@ void upstream_pool_fini(struct upstream_pool *pool);  // closes the idle ones
 // An unused connection with this key that is still open and silent, or NULL.
 struct upstream *upstream_take(struct worker *worker, const struct upstream_key *key);
 
+// The way may be gone since a kept connection was last used, and no word of it came: it ends with ETIMEDOUT
+// when what is sent on it is not acknowledged for `timeout connect`, as long as a new one would have been
+// given. Not for uploads, which a server may hold up. A connection that is detached is free of it.
+void upstream_doubt(struct upstream *upstream, const struct settings *settings);
+
 // Begins a new one. NULL with *error: -EUSERS when the limit on upstream connections is reached, else the
 // failed call's.
 struct upstream *upstream_dial(

@@ -1,55 +1,20 @@
 """Programs as people run them, through the gateway: what they load is what the origin has, byte for byte."""
-import contextlib
 import hashlib
 import json
-import os
-import pathlib
 import re
 import subprocess
 
 import pytest
 
-from lab import Failed, wait_for
+from lab import wait_for
 from origin import pattern
-from site_files import Files
-
-QUIET = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+from programs import CHROMIUM, ENVIRONMENT, Apt, Site, bmp, make_package, write_indexes
 
 
 @pytest.fixture
 def site(way4, tmp_path):
     """A folder served by an origin of the test's own; `site.run` runs a program in the LAN."""
     return Site(way4, tmp_path)
-
-
-class Site:
-    def __init__(self, way, directory):
-        self.way, self.root, self.work = way, directory / "site", directory / "work"
-        self.root.mkdir()
-        self.work.mkdir()
-        self.origin = way.lab.keep(Files(way.lab.wan, way.free_address(), self.root))
-        self.url = f"http://{self.origin.address}"
-
-    def put(self, name, data):
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-
-    def run(self, *command, namespace=None, timeout=60, **options):
-        done = (namespace or self.way.lab.lan).run(*map(str, command), check=False, cwd=self.work, timeout=timeout,
-            env=dict(ENVIRONMENT, HOME=str(self.work), **options))
-        if done.returncode:
-            raise Failed(f"{command[0]}: exit {done.returncode}\n{done.stdout}{done.stderr}\n"
-                f"{self.way.daemon.entries()[-10:]}")
-        return done.stdout
-
-    def loaded(self, name):
-        return (self.work / name).read_bytes()
-
-    def results(self, end=""):
-        return [e["result"] for e in self.way.daemon.entries()
-            if e["url"].startswith(self.url) and e["url"].endswith(end)]
 
 
 def test_curl(site):
@@ -111,44 +76,16 @@ def test_git_over_dumb_http(site):
     assert site.loaded("second/file19") == pattern(3019)
 
 
-def make_package(site, name, size):
-    tree = site.work / name
-    (tree / "DEBIAN").mkdir(parents=True)
-    (tree / "DEBIAN/control").write_text(f"Package: {name}\nVersion: 1.0\nArchitecture: all\n"
-        "Maintainer: Nobody <nobody@example.com>\nDescription: a package\n")
-    (tree / "usr/share").mkdir(parents=True)
-    (tree / "usr/share" / name).write_bytes(pattern(size))
-    (site.root / "pool").mkdir(exist_ok=True)
-    site.run("dpkg-deb", "-Zgzip", "--root-owner-group", "--build", tree, site.root / "pool" / f"{name}.deb")
-
-
 def test_apt(site):
     """apt pipelines, asks with conditions, and checks every hash itself."""
     for number in range(10):
         make_package(site, f"weir-test-{number}", 100_000 + number)
-    with contextlib.chdir(site.root):
-        packages = subprocess.run(["apt-ftparchive", "packages", "pool"], check=True, **QUIET).stdout
-        pathlib.Path("Packages").write_text(packages)
-        release = subprocess.run(["apt-ftparchive", "release", "."], check=True, **QUIET).stdout
-        pathlib.Path("Release").write_text(release)
-    apt = site.work / "apt"
-    for name in ("etc/apt/apt.conf.d", "etc/apt/preferences.d", "state/lists/partial", "cache/archives/partial"):
-        (apt / name).mkdir(parents=True)
-    (apt / "status").touch()
-    (apt / "sources.list").write_text(f"deb [trusted=yes] {site.url} ./\n")
-    options = [word for option in (f"Dir::Etc={apt}/etc/apt", f"Dir::Etc::sourcelist={apt}/sources.list",
-        "Dir::Etc::sourceparts=-", f"Dir::State={apt}/state", f"Dir::State::status={apt}/status",
-        f"Dir::Cache={apt}/cache", "APT::Sandbox::User=root", "Acquire::http::Proxy=DIRECT", "Acquire::Retries=0",
-        "Acquire::http::Timeout=10", "APT::Architecture=amd64", "Acquire::Languages=none")
-        for word in ("-o", option)]
-    names = [f"weir-test-{number}" for number in range(10)]
+    write_indexes(site)
+    apt, names = Apt(site, "apt"), [f"weir-test-{number}" for number in range(10)]
     for _ in ("from the origin", "from the store"):
-        site.run("apt-get", *options, "-q", "update")
-        site.run("apt-get", *options, "-q", "-y", "--download-only", "install", *names)
-        for name in names:
-            fetched = apt / "cache/archives" / f"{name}_1.0_all.deb"
-            assert fetched.read_bytes() == (site.root / "pool" / f"{name}.deb").read_bytes()
-            fetched.unlink()
+        apt.update()
+        apt.install(names)
+        apt.check_and_drop(names)
     wait_for(lambda: "HIT" in site.results(".deb"), what="a package from the store")
 
 
@@ -169,22 +106,11 @@ window.onload = async () => {{
   document.getElementById("out").textContent = ["ready", marker, colour, ...sizes, ...sums].join(" ");
 }};
 </script>"""
-CHROMIUM = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-    "--disable-default-apps", "--no-proxy-server", "--virtual-time-budget=20000", "--dump-dom"]
-
-
-def bmp(width, height):
-    """A small picture any browser draws."""
-    row = (width * 3 + 3) // 4 * 4
-    head = b"BM" + (54 + row * height).to_bytes(4, "little") + bytes(4) + (54).to_bytes(4, "little")
-    info = (40).to_bytes(4, "little") + width.to_bytes(4, "little") + height.to_bytes(4, "little")
-    return head + info + b"\1\0\x18\0" + bytes(24) + pattern(row * height)
 
 
 def chromium(site, profile, namespace=None):
-    dom = site.run(*CHROMIUM, f"--user-data-dir={site.work / profile}", f"{site.url}/index.html",
-        namespace=namespace, timeout=90)
+    dom = site.run(*CHROMIUM, "--virtual-time-budget=20000", "--dump-dom", f"--user-data-dir={site.work / profile}",
+        f"{site.url}/index.html", namespace=namespace, timeout=90)
     return re.search(r'<p id="out">([^<]*)', dom).group(1)
 
 

@@ -160,7 +160,7 @@ def test_auto_by_failures(lab_with_more):
     assert not gateway.is_offline()
     for origin in gateway.origins[:3]:
         assert gateway.way.fetch(gateway.way.unique(FRESH), to=origin).status == 504
-    gateway.wait_offline(True, 2)
+    gateway.wait_offline(True)                      # once what answered before does not either
     assert gateway.said() == [f"offline: {ALL_FAIL}; what is stored is served, and nothing is asked"]
     began = time.monotonic()
     assert gateway.way.fetch(gateway.way.unique(FRESH), to=gateway.origins[3]).status == 504
@@ -172,6 +172,21 @@ def test_auto_by_failures(lab_with_more):
         "route add local 198.18.0.0/16 dev lo\nroute add local 198.51.100.0/24 dev lo\n")
     gateway.wait_offline(False, 20)                 # by a probe
     assert gateway.said() == ["online again: a connection succeeded"]
+    gateway.check_online()
+
+
+def test_dead_destinations_are_not_the_uplink(lab_with_more):
+    """What one client asks for may all be dead, while what others use answers."""
+    lab = lab_with_more
+    gateway = Gateway(lab, "auto")
+    gateway.store()
+    lab.wan.batch("route del local 198.18.0.0/16 dev lo\nroute add blackhole 198.18.0.0/16\n")
+    probed = gateway.way.origin.connections
+    for origin in gateway.origins:
+        assert gateway.way.fetch(gateway.way.unique(FRESH), to=origin).status == 504
+    wait_for(lambda: gateway.way.origin.connections > probed, what="a probe of what answered before")
+    gateway.wait_look()
+    assert not gateway.is_offline() and gateway.said() == []
     gateway.check_online()
 
 

@@ -237,6 +237,11 @@ def authorization_permits(response):  # [§3.5]; an s-maxage that cannot be read
         any(parse_delta(argument) is not None for argument in directive(response, "s-maxage")[:1])
 
 
+def is_for_credentials(request, response):
+    """Whether it is for those alone who sent them; what others may have is as it was."""
+    return request.has("Authorization") and not authorization_permits(response)
+
+
 def is_forbidden(request, response):
     """Why it must not be stored; None."""
     understood = response.status in UNDERSTOOD
@@ -248,7 +253,7 @@ def is_forbidden(request, response):
         return "must-understand, and the status is unknown [§5.2.2.3]"
     if any(not names(argument) for argument in directive(response, "private")):
         return "private [§5.2.2.7]"
-    if request.has("Authorization") and not authorization_permits(response):
+    if is_for_credentials(request, response):
         return "Authorization [§3.5]"
     if response.status < 200 or response.status == 304:
         return "no final response of its own"
@@ -580,10 +585,11 @@ def same_content(a, b):
     return a.has("Last-Modified") and a.first("Last-Modified") == b.first("Last-Modified")
 
 
-def has_strong_date(response):
-    """Last-Modified is strong when it is at least a second before Date [RFC 9110 §8.8.2.2]."""
-    made, modified = parse_date(response.first("Date") or "", 0), parse_date(response.first("Last-Modified") or "", 0)
-    return made is not None and modified is not None and made > modified
+def has_strong_date(stored):
+    """Last-Modified is strong when it is at least a second before Date [RFC 9110 §8.8.2.2], which a cache adds where it is
+    missing [§6.6.1]."""
+    modified = parse_date(stored.response.first("Last-Modified") or "", 0)
+    return modified is not None and stored.date() > modified
 
 
 def since_proven(stored_list):
@@ -602,7 +608,7 @@ def updated_by(stored_list, response):
         order = sorted(stored_list, key=lambda one: (one.date(), one.number))
         by_tag = [one for one in order if etag and etag_of(one.response) and weakly_equal(etag_of(one.response), etag)]
         by_date = [one for one in order if modified and one.response.first("Last-Modified") == modified]
-        strong = [one for one in by_date if has_strong_date(one.response)]  # identifies all that have it
+        strong = [one for one in by_date if has_strong_date(one)]  # identifies all that have it
         return since_proven(by_tag) + [one for one in strong or since_proven(by_date) if one not in by_tag]
     return stored_list if len(stored_list) == 1 and not any(stored_list[0].validators()) else []
 
@@ -729,7 +735,8 @@ class Cache:
         elif len(updated) == 1 or not is_weak(etag_of(response) or "W/"):
             for one in updated:  # another variant's is as good as it was for those who select it
                 one.sure = False
-            self.stored = [one for one in self.stored if one not in updated or not selects(one, request)]
+            self.stored = [one for one in self.stored if one not in updated or not selects(one, request) or
+                is_for_credentials(request, merged(one.response, response, response_at))]
         else:  # one of them, the most recent that there is
             for one in updated:
                 one.sure = False

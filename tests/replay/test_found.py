@@ -71,6 +71,9 @@ FOUND = {
         crowd([], modified="days", vary=["*"])],
     "a crowd at what a 304 makes private": [fetch(modified="days", control=["max-age=0"]), later(6),
         crowd([], modified="days", control=["private"])],
+    # What a 304 to a request with credentials says is for that alone [RFC 9111 §3.5]; what it confirms stays as it is.
+    "credentials confirm for themselves": [fetch(modified="future"), fetch(("Authorization", "Basic eDp5"), modified="future"),
+        fetch(("Cache-Control", "max-stale"))],
     # Preferences are a set [RFC 9110 §12.5].
     "order and case of preferences": [fetch(("Accept-Encoding", "gzip, br"), vary=["Accept-Encoding"], control=FRESH),
         fetch(("Accept-Encoding", "BR,gzip"), vary=["Accept-Encoding"])],

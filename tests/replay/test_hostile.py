@@ -2,7 +2,7 @@
 grows."""
 import pytest
 
-from play import ask, reply
+from play import At, ask, reply
 
 A = ask("/a")
 MAX = "max-age=1000"
@@ -120,3 +120,20 @@ def test_a_tag_too_long_to_ask_about_is_none(play):
     got = play.exchange(ask("/a", range="bytes=1-2"),
         reply(206, "ew", etag='"new"', content_range="bytes 1-2/3", cache_control="max-age=1"))
     assert (got.status, got.body, len(got.all_seen)) == (206, b"ew", 1)
+
+
+def test_parts_are_not_joined_by_a_date_of_our_own(play):
+    """RFC 9110 §8.8.2.2: without the origin's Date nothing tells how old its Last-Modified was."""
+    def part(first, last):
+        return lambda seen: reply(206, "0123456789"[first:last + 1], date=None, last_modified=At(-100), cache_control=MAX,
+            content_range=f"bytes {first}-{last}/10")
+    play.exchange(ask("/a", range="bytes=0-4"), part(0, 4))
+    play.exchange(ask("/a", range="bytes=5-9"), part(5, 9))
+    assert play.exchange(ask("/a", range="bytes=0-9"), part(0, 9)).seen
+
+
+def test_nor_completed(play):
+    play.exchange(A, reply(200, "0123456789", date=None, last_modified=At(-100), cache_control=MAX, accept_ranges="bytes",
+        sends=5, end="close"))
+    got = play.exchange(A, reply(200, "abcdefghij", date=None, last_modified=At(-100), cache_control=MAX))
+    assert got.body == b"abcdefghij" and got.seen.get("Range") is None

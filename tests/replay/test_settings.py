@@ -157,10 +157,12 @@ def test_a_way_without_a_default_route_is_a_way():
     with Play(AUTO) as play:
         play.advance(1)
         play.exchange(A, reply(200, "one"))
+        play.cut("EHOSTUNREACH")
         play.replay.route(False)
         play.advance(10)
         assert is_offline(play)
-        play.advance(1)  # a probe succeeds
+        play.mend()
+        play.advance(6)  # a probe succeeds
         while play.replay.accept():
             pass
         play.advance(10)
@@ -177,6 +179,7 @@ def test_offline_auto_after_unrelated_failures():
         for number in range(4):
             assert not play.log[-1]["reason"] == "offline"
             play.exchange(ask("/", to=f"198.51.{number}.1:80"))
+        play.advance(3)  # what answered before is tried three times more
         dialled = len(play.replay.dials)
         assert play.exchange(A).reason == "offline" and play.exchange(ask("/b")).status == 504
         assert len(play.replay.dials) == dialled

@@ -172,6 +172,8 @@ static void not_stored(void) {
             {"Range: bytes=0-9\n", "Cache-Control: no-store\nContent-Range: bytes 0-9/100\n", 10,
                     FILL_STREAM},
             {"Range: bytes=0-9\n", "Cache-Control: private\nContent-Range: bytes 0-9/100\n", 10, FILL_STREAM},
+            {"Range: bytes=0-9\n", FRESH "Cache-Control: must-understand\nContent-Range: bytes 0-9/100\n", 10,
+                    FILL_STORE},
             {"Range: bytes=0-9\n", FRESH "Vary: *\nContent-Range: bytes 0-9/100\n", 10, FILL_STREAM},
             {"Range: bytes=0-9\nAuthorization: Basic eDp5\n", FRESH "Content-Range: bytes 0-9/100\n", 10,
                     FILL_STREAM},

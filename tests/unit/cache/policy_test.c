@@ -295,37 +295,6 @@ static void generality(void) {
     CU_ASSERT_FALSE(is_general("If-None-Match: \"a\"\n", 412, SIXTY));
 }
 
-// [RFC 9111 §3.3]
-static void parts(void) {
-    static const struct {
-        const char *request, *fields;
-        bool range_is_known;
-        const char *reason;
-    } rows[] = {
-            {"Range: bytes=0-4\n", SIXTY "Content-Range: bytes 0-4/10\n", true, "stored"},
-            {"Range: bytes=0-4\n", SIXTY "Content-Range: bytes 0-4/10\n", false, "partial"},
-            {"Range: bytes=0-4\n", "Cache-Control: no-store\nContent-Range: bytes 0-4/10\n", true,
-                    "no-store"},
-            {"Range: bytes=0-4\n", MODIFIED "Content-Range: bytes 0-4/10\n", true, "stored"},
-            {"Range: bytes=0-4\n", "Content-Range: bytes 0-4/10\n", true, "no-lifetime"},
-            {"Range: bytes=0-4\n",
-                    "Cache-Control: max-age=60, must-understand\nContent-Range: bytes 0-4/10\n", true,
-                    "stored"},
-            {BASIC, SIXTY "Content-Range: bytes 0-4/10\n", true, "authorization"},
-            {"", SIXTY "Vary: *\nContent-Range: bytes 0-4/10\n", true, "vary-any"},
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        struct arrived arrived;
-        arrive(&arrived, rows[i].request, 206, rows[i].fields, NULL);
-        arrived.arrival.content_length = 5; // less than the least size of a whole
-        CU_ASSERT_STRING_EQUAL(
-                policy_partial(&arrived.request.head, &arrived.arrival, &arrived.control, &arrived.freshness,
-                        arrived.vary_is_known, rows[i].range_is_known, &limits)
-                        .reason,
-                rows[i].reason);
-    }
-}
-
 // [RFC 9110 §9.3.3]
 static void posts(void) {
     static const struct {
@@ -473,5 +442,5 @@ static void words(void) {
 }
 
 SUITE(cache_policy, CASE(responses), CASE(options), CASE(cookies), CASE(response_rules), CASE(sizes),
-        CASE(generality), CASE(parts), CASE(posts), CASE(keeping), CASE(requests), CASE(pragma),
-        CASE(request_fields), CASE(refresh_ims), CASE(words))
+        CASE(generality), CASE(posts), CASE(keeping), CASE(requests), CASE(pragma), CASE(request_fields),
+        CASE(refresh_ims), CASE(words))

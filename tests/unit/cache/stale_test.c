@@ -277,6 +277,43 @@ static void joiners(void) {
     cache_free(cache);
 }
 
+static void drop(int how) {
+    struct play post;
+    struct text_head answer;
+    if (how == 0) {
+        cache_purge_url(cache, VIEW("host"), VIEW("/a"));
+        return;
+    }
+    play_begin(&post, cache, "POST", "/a", HOST, LATER);
+    cache_invalidate(cache, &post.query, text_response(&answer, 204, ""));
+    play_end(&post);
+}
+
+// What an unsafe request has made invalid is not used without the origin's word, by nobody who had begun to
+// ask for that either [RFC 9111 §4.4].
+static void dropped_meanwhile(void) {
+    static const char *const methods[] = {"GET", "HEAD"};
+    for (int i = 0; i < 4; i++) {
+        struct play play;
+        begin(EXCUSED);
+        play_begin(&play, cache, methods[i / 2], "/a", HOST, LATER);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(play.fill);
+        drop(i % 2);
+        CU_ASSERT_EQUAL(play_answer(&play, 503, "", 0), FILL_STREAM);
+        CU_ASSERT_EQUAL(play_head(&play), READ_READY);
+        CU_ASSERT_EQUAL(play.head.status, 503);
+        play_end(&play);
+        play_store(cache, "/a", HOST, EXCUSED, 100, NOW);
+        play_begin(&play, cache, methods[i / 2], "/a", HOST, LATER);
+        drop(i % 2);
+        CU_ASSERT_FALSE(cache_fill_fail(play.fill));
+        play.fill = NULL;
+        CU_ASSERT_EQUAL(play_head(&play), READ_BROKEN);
+        play_end(&play);
+        cache_free(cache);
+    }
+}
+
 // A new response that breaks off: only while nobody has begun with it.
 static void broken_off(void) {
     for (int i = 0; i < 2; i++) {
@@ -367,5 +404,5 @@ static void offline(void) {
 
 SUITE(cache_stale, CASE(refreshed_once), CASE(refreshed_by_a_new_one), CASE(refresh_that_fails),
         CASE(refreshed_by_whom), CASE(not_refreshed), CASE(instead_of_an_error), CASE(instead_of_no_answer),
-        CASE(nothing_to_stand_in), CASE(joiners), CASE(broken_off), CASE(errors_are_not_sticky),
-        CASE(offline))
+        CASE(nothing_to_stand_in), CASE(joiners), CASE(dropped_meanwhile), CASE(broken_off),
+        CASE(errors_are_not_sticky), CASE(offline))

@@ -86,21 +86,22 @@ static void send_head(struct actor *actor) {
     struct text_head text;
     struct http_error error;
     char fields[320], first[] = "HTTP/1.1 200 OK";
-    bool not_modified = cache_fill_fields(actor->fill).length > 0 && dice(actor, 2);
+    bool confirms = cache_fill_fields(actor->fill).length > 0, not_modified = confirms && dice(actor, 2);
     actor->seed = atomic_fetch_add(&version, 1);
     actor->length = dice(actor, 4) ? dice(actor, 20000) : dice(actor, BODY_MAXIMUM);
     actor->is_announced = dice(actor, 2);
     static const char *const controls[] = {"max-age=60", "max-age=60", "max-age=1", "no-cache", "no-store",
-            "max-age=1, stale-while-revalidate=60", "max-age=1, stale-if-error=60"};
+            "max-age=1, stale-while-revalidate=60", "max-age=1, stale-if-error=60",
+            "max-age=1, stale-if-error=60", "max-age=1, stale-if-error=60"};
     snprintf(fields, sizeof fields, "Cache-Control: %s\n%sX-Seed: %u\nX-Length: %llu\n%s",
-            controls[dice(actor, 7)], not_modified ? "" : "ETag: \"x\"\n", actor->seed,
-            (unsigned long long)actor->length, dice(actor, 3) ? "" : "Vary: Accept\n");
+            controls[dice(actor, sizeof controls / sizeof *controls)], not_modified ? "" : "ETag: \"x\"\n",
+            actor->seed, (unsigned long long)actor->length, dice(actor, 3) ? "" : "Vary: Accept\n");
     if (not_modified) { // speaks of nothing that describes the stored body
         strcpy(first + 9, "304 NM");
         snprintf(
                 fields, sizeof fields, "Cache-Control: max-age=5\n%s", dice(actor, 4) ? "" : "ETag: \"y\"\n");
         actor->length = 0;
-    } else if (dice(actor, 8) == 0) {
+    } else if (dice(actor, confirms ? 2 : 8) == 0) {
         strcpy(first + 9, "503 SU");
     }
     if (http_parse_response(text_lines(&text, first, fields), 0, &text_limits, &text.head, &error) !=

@@ -160,4 +160,29 @@ static void if_range(void) {
         CU_ASSERT_EQUAL(judge(&all[i], true), all[i].outcome);
 }
 
-SUITE(http_condition, CASE(etags), CASE(conditions), CASE(if_range))
+static void strong_dates(void) {
+    static const struct conditional all[] = {
+            {"", "Last-Modified: " D1 "\r\nDate: " D2 "\r\n", true},
+            {"", "Last-Modified: Sun Nov  6 08:49:36 1994\r\nDate: " D2 "\r\n", true},
+            {"", "Last-Modified: " D2 "\r\nDate: " D2 "\r\n", false},
+            {"", "Last-Modified: " D3 "\r\nDate: " D2 "\r\n", false},
+            {"", "Last-Modified: " D1 "\r\n", false},
+            {"", "Date: " D2 "\r\n", false},
+            {"", "Last-Modified: x\r\nDate: " D2 "\r\n", false},
+            {"", "Last-Modified: " D1 "\r\nLast-Modified: " D2 "\r\nDate: " D3 "\r\n", false},
+            {"", "Last-Modified: Monday, 30-Nov-26 10:00:00 GMT\r\nDate: Mon, 30 Nov 2026 10:00:00 GMT\r\n",
+                    false},
+            {"", "Last-Modified: " D1 "\r\nDate: Sunday, 06-Nov-94 08:49:37 GMT\r\n", false},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char text[512];
+        struct message response;
+        snprintf(text, sizeof text, "HTTP/1.1 200 OK\r\n%s\r\n", all[i].response);
+        message_good_response(&response, text);
+        if (condition_has_strong_date(&response.head) != all[i].outcome)
+            printf("strong dates row %zu\n", i);
+        CU_ASSERT_EQUAL(condition_has_strong_date(&response.head), all[i].outcome);
+    }
+}
+
+SUITE(http_condition, CASE(etags), CASE(conditions), CASE(if_range), CASE(strong_dates))

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum event { ROUTE, NO_ROUTE, FAILED, ANSWERED, WANTED, PROBE, NO_PROBE, PROBED, PROBED_IN_VAIN };
+enum event { ROUTE, NO_ROUTE, FAILED, ANSWERED, GOOD, WANTED, PROBE, NO_PROBE, PROBED, PROBED_IN_VAIN };
 
 struct row {
     int64_t at_ms;
@@ -34,6 +34,9 @@ static enum uplink_change play_row(struct uplink *uplink, const struct row *row)
         return uplink_failed(uplink, &endpoint, row->at_ms);
     case ANSWERED:
         return uplink_answered(uplink);
+    case GOOD:
+        uplink_good(uplink, &endpoint, row->at_ms);
+        return UPLINK_SAME;
     case WANTED:
         uplink_want(uplink, &endpoint);
         return UPLINK_SAME;
@@ -226,5 +229,49 @@ static void every_change_has_its_words(void) {
         CU_ASSERT_EQUAL(strlen(uplink_change_text((enum uplink_change)change)) > 0, change != UPLINK_SAME);
 }
 
-SUITE(intercept_uplink, CASE(the_route_goes_and_returns), CASE(unrelated_destinations_fail),
-        CASE(probes_take_turns), CASE(the_newest_wanted_are_kept), CASE(every_change_has_its_words))
+// One client's dead destinations are not the LAN's uplink.
+static void dead_destinations_alone(void) {
+    static const struct row rows[] = {
+            {1, GOOD, "192.0.2.1", UPLINK_SAME, false},
+            {1, GOOD, "192.0.2.2", UPLINK_SAME, false},
+            {2, FAILED, "198.51.100.1", UPLINK_SAME, false},
+            {3, FAILED, "203.0.113.1", UPLINK_SAME, false},
+            {4, NO_PROBE, NULL, UPLINK_SAME, false},
+            {5, FAILED, "10.1.0.1", UPLINK_SAME, false},
+            {6, FAILED, "10.2.0.1", UPLINK_SAME, false}, // enough: in doubt
+            {7, PROBE, "192.0.2.1", UPLINK_SAME, false},
+            {8, FAILED, "10.3.0.1", UPLINK_SAME, false},
+            {9, NO_PROBE, NULL, UPLINK_SAME, false}, // one at a time
+            {10, PROBED_IN_VAIN, NULL, UPLINK_SAME, false},
+            {11, PROBE, "192.0.2.2", UPLINK_SAME, false}, // at once
+            {12, PROBED, NULL, UPLINK_SAME, false},       // no doubt any more
+            {13, NO_PROBE, NULL, UPLINK_SAME, false},
+            {14, FAILED, "10.1.0.1", UPLINK_SAME, false},
+            {15, FAILED, "10.2.0.1", UPLINK_SAME, false},
+            {16, FAILED, "10.3.0.1", UPLINK_SAME, false},
+            {17, FAILED, "10.4.0.1", UPLINK_SAME, false},
+            {18, PROBE, "192.0.2.1", UPLINK_SAME, false},
+            {19, PROBED_IN_VAIN, NULL, UPLINK_SAME, false},
+            {20, PROBE, "192.0.2.2", UPLINK_SAME, false},
+            {21, PROBED_IN_VAIN, NULL, UPLINK_SAME, false},
+            {22, PROBE, "192.0.2.1", UPLINK_SAME, false},
+            {23, PROBED_IN_VAIN, NULL, UPLINK_ALL_FAIL, true},
+            {24, NO_PROBE, NULL, UPLINK_SAME, true},
+            {5022, PROBE, "192.0.2.2", UPLINK_SAME, true}, // down: what was good and what is wanted in turn
+            {5023, PROBED_IN_VAIN, NULL, UPLINK_SAME, true},
+            {10022, PROBE, "198.51.100.1", UPLINK_SAME, true},
+            {10023, PROBED_IN_VAIN, NULL, UPLINK_SAME, true},
+            {15022, PROBE, "192.0.2.1", UPLINK_SAME, true},
+            {15023, PROBED, NULL, UPLINK_ANSWERED, false},
+            // what was good long ago says nothing
+            {1000000, FAILED, "10.1.0.1", UPLINK_SAME, false},
+            {1000001, FAILED, "10.2.0.1", UPLINK_SAME, false},
+            {1000002, FAILED, "10.3.0.1", UPLINK_SAME, false},
+            {1000003, FAILED, "10.4.0.1", UPLINK_ALL_FAIL, true},
+    };
+    PLAY(rows);
+}
+
+SUITE(intercept_uplink, CASE(dead_destinations_alone), CASE(the_route_goes_and_returns),
+        CASE(unrelated_destinations_fail), CASE(probes_take_turns), CASE(the_newest_wanted_are_kept),
+        CASE(every_change_has_its_words))
