@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAGIC "weirindx"
+#define MAGIC "WEIRINDX"
 #define VERSION 1
 #define HEADER_BYTES 32
 #define HEADER_CRC_AT 28

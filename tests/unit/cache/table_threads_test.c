@@ -9,9 +9,9 @@
 
 #define WRITERS 3
 #define READERS 3
-#define ROUNDS 40000
+#define ROUNDS 400000
 #define STEADY 40 // keys that are there all the time
-#define KEYS 300  // of each writer
+#define KEYS 180  // of each writer
 #define FIRST_OF(writer) (1000 * ((writer) + 1))
 
 static struct table *table;
@@ -27,7 +27,7 @@ static uint64_t check_of(uint64_t owner_and_version) {
     return owner_and_version * UINT64_C(0x9e3779b97f4a7c15) >> 50;
 }
 
-// version (12), owner (20), check (14): a later version is a greater number
+// version (12, enough for ROUNDS / KEYS), owner (20), check (14): a later version is a greater number
 static uint64_t location_of(uint64_t owner, uint64_t version) {
     uint64_t both = (version & 0xfff) << 20 | owner;
     return both << 14 | check_of(both);
@@ -154,7 +154,7 @@ static void no_reader_sees_half_an_entry(void) {
     pthread_t readers[READERS];
     unsigned seeds[READERS];
     uint64_t count = STEADY;
-    table = table_new(1); // 384 places for up to 940 entries
+    table = table_new(1); // 384 places for up to 580 entries
     add_steady();
     for (unsigned i = 0; i < READERS; i++) {
         seeds[i] = i + 100;
