@@ -49,6 +49,7 @@ struct directive {
     const char *file; // as it was named on the command line or by include
     unsigned line;    // 1-based
     unsigned column;  // of the directive's name
+    unsigned comment; // column of the # that begins a comment in its line, 0: none
     unsigned word_count;
     const struct config_word *words; // without the name
 };
@@ -101,6 +102,8 @@ void config_free(struct config *config); // NULL is allowed
 // in it become '?', a text over 700 bytes is cut. With no memory the error is counted all the same.
 void config_error(struct config_errors *errors, const struct directive *directive, int word,
         const char *format, ...) __attribute__((format(printf, 4, 5)));
+// What to add where words are missing: that a comment took the rest of the line, "" when there is none.
+const char *config_comment_hint(const struct directive *directive);
 void config_errors_fini(struct config_errors *errors);
 // The texts, then how many more there were. Nothing for none.
 void config_errors_print(const struct config_errors *errors, FILE *out);

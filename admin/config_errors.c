@@ -42,6 +42,10 @@ void config_error(
     keep(errors, line, finish_line(line, (size_t)length + (more > 0 ? (size_t)more : 0)));
 }
 
+const char *config_comment_hint(const struct directive *directive) {
+    return directive->comment ? "; a # begins a comment, put a word that has one in quotes" : "";
+}
+
 void config_errors_fini(struct config_errors *errors) {
     free(errors->text);
     *errors = (struct config_errors){0};

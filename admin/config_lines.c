@@ -22,6 +22,7 @@ static void read_line(struct loader *loader, struct view text, unsigned line) {
     struct directive directive = {.file = loader->source->name,
             .line = line,
             .column = words->word[0].column,
+            .comment = words->comment_column,
             .word_count = words->count - 1,
             .words = words->word + 1};
     directive_apply(loader, &directive, words->word[0].text);

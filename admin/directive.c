@@ -105,8 +105,8 @@ static void choice_error(
         snprintf(names[i], sizeof names[i], VIEW_FORMAT, VIEW_ARGUMENT(choice));
         nearest_offer(&nearest, names[i]);
     }
-    config_error(loader->errors, directive, 0, "%s \"%.80s\" is none of %s%s", option->name,
-            directive->words[0].text, option->unit, nearest_hint(&nearest, hint));
+    config_error(loader->errors, directive, 0, "%s \"%.80s\" is none of %s, write one of these%s",
+            option->name, directive->words[0].text, option->unit, nearest_hint(&nearest, hint));
 }
 
 static void value_error(
@@ -141,8 +141,8 @@ static void apply_scalar(struct loader *loader, const struct directive *directiv
         return;
     loader->config->set_by[directive->id] = directive;
     if (directive->word_count == 0) {
-        config_error(loader->errors, directive, -1, "%s needs a value, write it behind the name (%s)",
-                option->name, option->unit);
+        config_error(loader->errors, directive, -1, "%s needs a value, write it behind the name (%s)%s",
+                option->name, option->unit, config_comment_hint(directive));
         return;
     }
     if (directive->word_count > 1) {
@@ -208,8 +208,8 @@ static void apply_kept(struct loader *loader, const struct directive *directive,
 static void apply_list(struct loader *loader, const struct directive *directive) {
     const struct config_option *option = &option_table[directive->id];
     if (directive->word_count < option->words_minimum)
-        config_error(loader->errors, directive, -1, "%s needs more words, write %s %s", option->name,
-                option->name, option->grammar);
+        config_error(loader->errors, directive, -1, "%s needs more words, write %s %s%s", option->name,
+                option->name, option->grammar, config_comment_hint(directive));
     else if (option->words_maximum && directive->word_count > option->words_maximum)
         config_error(loader->errors, directive, (int)option->words_maximum, "too many words, write %s %s",
                 option->name, option->grammar);

@@ -76,6 +76,7 @@ bool words_split(struct words *words, struct view line) {
     words->count = 0;
     words->used = 0;
     words->problem = NULL;
+    words->comment_column = 0;
     if (!has_no_control_bytes(words, line))
         return false;
     struct cursor cursor = {line, 0};
@@ -85,5 +86,7 @@ bool words_split(struct words *words, struct view line) {
         else if (!next_word(words, &cursor))
             return false;
     }
+    if (cursor.at < line.length)
+        words->comment_column = (unsigned)cursor.at + 1;
     return true;
 }

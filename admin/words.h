@@ -19,6 +19,7 @@ struct words {
     struct config_word word[WORDS_MAXIMUM]; // texts point into `text`
     const char *problem;                    // static text, after false
     unsigned problem_column;
+    unsigned comment_column; // of its #, 0: none
     size_t used;
     char text[WORDS_LINE_BYTES + 1];
 };

@@ -25,3 +25,9 @@ bool http_keeps_alive(const struct http_head *head) {
         return false;
     return head->minor_version >= 1 || http_field_has_token(head, FIELD_CONNECTION, VIEW("keep-alive"));
 }
+
+bool http_asks_for_upgrade(const struct http_head *head) {
+    return http_field_has_token(head, FIELD_CONNECTION, VIEW("upgrade")) &&
+           http_field_find(head, FIELD_UPGRADE, 0) && head->minor_version == 1 &&
+           !http_field_has_token(head, FIELD_UPGRADE, VIEW("h2c"));
+}

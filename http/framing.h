@@ -15,6 +15,10 @@ struct framing {
     uint64_t length; // FRAMING_LENGTH
 };
 
+static inline bool framing_is_empty(const struct framing *framing) { // nothing will follow the head
+    return framing->kind == FRAMING_NONE || (framing->kind == FRAMING_LENGTH && framing->length == 0);
+}
+
 // PARSE_DONE or PARSE_BAD, never PARSE_MORE. Refused: Transfer-Encoding with Content-Length, with HTTP/1.0,
 // not ending in chunked (400 even when the coding is unknown), chunked twice or with parameters, an empty
 // member, or another coding before chunked (501 for a request); Content-Length that is not digits alone, is

@@ -96,6 +96,8 @@ bool http_field_has_token(const struct http_head *head, enum field_id id, struct
 
 // Whether the sender wants the connection kept: [RFC 9112 §9.3] (Proxy-Connection is not looked at).
 bool http_keeps_alive(const struct http_head *head);
+// Upgrade in HTTP/1.1, nominated by Connection; not to HTTP/2, which would leave our sight [RFC 9110 §7.8].
+bool http_asks_for_upgrade(const struct http_head *head);
 
 // What are the first bytes of an intercepted connection?
 enum sniff {

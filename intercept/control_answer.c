@@ -1,9 +1,9 @@
 #include "intercept/control_answer.h"
 
 #include "admin/clock.h"
-#include "http/target.h"
 #include "intercept/explain.h"
 #include "intercept/supervisor.h"
+#include "intercept/url_argument.h"
 #include "intercept/worker.h"
 
 #include <inttypes.h>
@@ -81,40 +81,25 @@ static void answer_dropped(unsigned dropped, FILE *out) {
     fprintf(out, "ok\n%u response%s dropped\n", dropped, dropped == 1 ? "" : "s");
 }
 
-static size_t find_authority_end(struct view text) {
-    size_t end = 0;
-    while (end < text.length && text.data[end] != '/' && text.data[end] != '?' && text.data[end] != '#')
-        end++;
-    return end;
-}
-
-// The path and query as a request has them: "/" at least, and no fragment.
+// The path and query as a request has them: "/" at least.
 static struct view path_of(struct view rest, char *out, size_t size) {
-    rest = view_take(rest, view_find(rest, '#'));
     if (rest.length && rest.data[0] == '/')
         return rest;
     int length = snprintf(out, size, "/" VIEW_FORMAT, VIEW_ARGUMENT(rest));
     return (struct view){out, (size_t)length < size ? (size_t)length : size - 1};
 }
 
-static void purge_url(struct cache *cache, struct view url, FILE *out) {
+static void purge_url(struct cache *cache, struct view text, FILE *out) {
     char name[AUTHORITY_BYTES], path[CONTROL_REQUEST_BYTES];
-    struct authority authority;
-    if (!view_starts_fold(url, VIEW("http://"))) {
-        fputs("error: write the whole URL, http://HOST/PATH\n", out);
+    struct url_argument url;
+    const char *why = url_argument_read(text, &url);
+    if (why) {
+        fprintf(out, "error: %s\n", why);
         return;
     }
-    url = view_skip(url, 7);
-    size_t end = find_authority_end(url);
-    size_t length = authority_parse(view_take(url, end), &authority)
-                            ? authority_normalise(&authority, name, sizeof name)
-                            : 0;
-    if (length == 0)
-        fputs("error: that URL has no valid host\n", out);
-    else
-        answer_dropped(cache_purge_url(cache, (struct view){name, length},
-                               path_of(view_skip(url, end), path, sizeof path)),
-                out);
+    size_t length = authority_normalise(&url.authority, name, sizeof name);
+    answer_dropped(
+            cache_purge_url(cache, (struct view){name, length}, path_of(url.path, path, sizeof path)), out);
 }
 
 static void purge_host(struct cache *cache, struct view host, FILE *out) {

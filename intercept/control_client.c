@@ -5,6 +5,7 @@
 #include "admin/command.h"
 #include "admin/config.h"
 #include "intercept/control.h"
+#include "intercept/url_argument.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -230,11 +231,14 @@ int stop_command(const struct command_call *call) {
     return status;
 }
 
-static bool has_control_bytes(const char *text) {
-    for (; *text; text++)
-        if ((unsigned char)*text <= 0x20 || *text == 0x7f)
-            return true;
-    return false;
+// What is wrong with the URL or the host, NULL for nothing.
+static const char *purge_problem(struct view what, bool is_host) {
+    struct url_argument url;
+    if (what.length > CONTROL_REQUEST_BYTES - 20)
+        return "that is too long";
+    if (!is_host)
+        return url_argument_read(what, &url);
+    return authority_parse(what, &url.authority) ? NULL : "write NAME or NAME:PORT";
 }
 
 int purge_command(const struct command_call *call) {
@@ -245,9 +249,9 @@ int purge_command(const struct command_call *call) {
         return run_request(call, "purge all", ANSWER_MS, false);
     if (!host && (call->argc != 1 || call->argv[0][0] == '-'))
         return command_usage_error(call, "name what to drop");
-    const char *what = call->argv[host];
-    if (has_control_bytes(what) || strlen(what) > sizeof request - 20)
-        return command_usage_error(call, "that is no %s", host ? "host" : "URL");
+    const char *what = call->argv[host], *why = purge_problem(view_of(what), host);
+    if (why)
+        return command_usage_error(call, "%s \"%.80s\": %s", host ? "--host" : "URL", what, why);
     snprintf(request, sizeof request, "purge %s %s", host ? "host" : "url", what);
     return run_request(call, request, ANSWER_MS, false);
 }

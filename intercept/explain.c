@@ -4,6 +4,7 @@
 #include "http/framing.h"
 #include "http/target.h"
 #include "intercept/request.h"
+#include "intercept/url_argument.h"
 #include "intercept/worker.h"
 
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static struct view next_word(struct view *rest) {
     return word;
 }
 
-static bool parse_destination(struct view text, struct endpoint *destination) {
+bool explain_read_destination(struct view text, struct endpoint *destination) {
     struct authority authority = {.host = text};
     *destination = (struct endpoint){.port = HTTP_PORT};
     if (address_parse(text, &destination->address))
@@ -48,32 +49,21 @@ static bool parse_destination(struct view text, struct endpoint *destination) {
     return true;
 }
 
-static size_t authority_end(struct view text) {
-    size_t end = 0;
-    while (end < text.length && text.data[end] != '/' && text.data[end] != '?' && text.data[end] != '#')
-        end++;
-    return end;
-}
-
-// The head that a client would have sent. A fragment never goes out.
+// The head that a client would have sent.
 static const char *write_head(struct explain *explain, struct view fields, size_t *length) {
-    static const struct view scheme = {"http://", 7};
-    struct view url = explain->explained.url;
-    if (view_starts_fold(url, VIEW("https://")))
-        return "HTTPS passes untouched: weir sees no request of it; write http://HOST/PATH";
-    if (!view_starts_fold(url, scheme))
-        return "write the whole URL, http://HOST/PATH";
-    struct view rest = view_skip(url, scheme.length);
-    struct view authority = view_take(rest, authority_end(rest));
-    struct view path = view_skip(rest, authority.length);
-    path = view_take(path, view_find(path, '#'));
+    struct url_argument url;
+    const char *why = url_argument_read(explain->explained.url, &url);
+    if (why)
+        return why;
+    char authority[AUTHORITY_BYTES];
+    size_t authority_length = authority_normalise(&url.authority, authority, sizeof authority);
     struct composer out;
     compose_init(&out, explain->bytes, sizeof explain->bytes);
     compose_view(&out, explain->explained.method);
-    compose_text(&out, path.length && path.data[0] == '/' ? " " : " /");
-    compose_view(&out, path);
+    compose_text(&out, url.path.length && url.path.data[0] == '/' ? " " : " /");
+    compose_view(&out, url.path);
     compose_text(&out, " HTTP/1.1\r\nHost: ");
-    compose_view(&out, authority);
+    compose_view(&out, (struct view){authority, authority_length});
     compose_text(&out, "\r\n");
     while (fields.length) {
         compose_view(&out, next_word(&fields));
@@ -127,7 +117,7 @@ static const char *read_call(struct explain *explain, struct view words) {
     explain->has_destination = destination.length > 0;
     if (explained->has_client && !address_parse(client, &explained->client))
         return "--client takes an IP address";
-    if (explain->has_destination && !parse_destination(destination, &explain->destination))
+    if (explain->has_destination && !explain_read_destination(destination, &explain->destination))
         return "--destination takes IP or IP:PORT";
     return read_head(explain, words);
 }
@@ -187,7 +177,7 @@ static void walk_all(struct explain *explain) {
     if (explain->has_destination)
         places[0] = explain->destination;
     else if (count == 0)
-        explain->has_destination = parse_destination(explained->authority, &places[0]);
+        explain->has_destination = explain_read_destination(explained->authority, &places[0]);
     if (explain->has_destination)
         count = 1;
     explain->writer->begin(explained, explain->out);

@@ -18,6 +18,9 @@
 // Answers "explain ..." in the form of the control socket.
 void explain_answer(const struct supervisor *supervisor, struct view request, FILE *out);
 
+// IP or IP:PORT, as --destination takes it; IPv6 with a port stands in brackets.
+bool explain_read_destination(struct view text, struct endpoint *destination);
+
 // ---- for explain_print.c ----
 
 struct explained { // the request

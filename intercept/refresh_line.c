@@ -2,6 +2,7 @@
 
 #include "admin/nearest.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct reader {
@@ -93,9 +94,17 @@ static const struct {
         {"ignore-cc", "write ignore-no-store or ignore-private for what is meant"},
 };
 
+// " override-expire, override-lastmod, ...,"
+static const char *list_options(char *out, size_t size) {
+    size_t used = 0;
+    for (unsigned option = 0; option < REFRESH_OPTION_COUNT && used < size; option++)
+        used += (size_t)snprintf(out + used, size - used, " %s,", rules_option_word(option));
+    return out;
+}
+
 static void unknown_option(struct reader *reader, unsigned word) {
     const char *text = word_of(reader, word);
-    char hint[NEAREST_HINT_BYTES];
+    char hint[NEAREST_HINT_BYTES], options[256];
     for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
         if (strcmp(text, dropped[i].word) == 0) {
             REFUSE(reader, word, "%s is no option any more: %s", text, dropped[i].cure);
@@ -105,7 +114,8 @@ static void unknown_option(struct reader *reader, unsigned word) {
     for (unsigned option = 0; option < REFRESH_OPTION_COUNT; option++)
         nearest_offer(&nearest, rules_option_word(option));
     nearest_offer(&nearest, MAX_STALE);
-    REFUSE(reader, word, "\"%.80s\" is no option of refresh_pattern%s", text, nearest_hint(&nearest, hint));
+    REFUSE(reader, word, "\"%.80s\" is no option of refresh_pattern%s, write one of%s or max-stale=MINUTES",
+            text, nearest_hint(&nearest, hint), list_options(options, sizeof options));
 }
 
 static void refuse_twice(struct reader *reader, unsigned word) {
@@ -138,6 +148,35 @@ static void check_order(struct reader *reader, unsigned word, const struct refre
         REFUSE(reader, word, "MIN is above MAX, after which nothing is fresh: lower MIN or raise MAX");
 }
 
+static bool is_lifetime(const struct reader *reader, unsigned word) {
+    struct view percent = view_of(word_of(reader, word + 1));
+    uint64_t number;
+    if (percent.length && percent.data[percent.length - 1] == '%')
+        percent.length--;
+    return parse_minutes(word_of(reader, word)) >= 0 && view_number(percent, &number) &&
+           parse_minutes(word_of(reader, word + 2)) >= 0;
+}
+
+// MIN PERCENT MAX stand further on than behind one word: what stands before them is no one expression.
+static bool is_one_expression(struct reader *reader, unsigned first) {
+    unsigned at = first + 1;
+    if (parse_minutes(word_of(reader, at)) >= 0)
+        return true;
+    while (at + 3 <= reader->directive->word_count && !is_lifetime(reader, at))
+        at++;
+    if (at + 3 > reader->directive->word_count)
+        return true;
+    const char *text = word_of(reader, first);
+    if (*text == '-' || *text == '+')
+        REFUSE(reader, first, "\"%.80s\" is no flag of refresh_pattern, write -i or +i, or only REGEX", text);
+    else
+        REFUSE(reader, first,
+                "%u words stand before MIN PERCENT MAX where REGEX is one, put an expression with blanks in "
+                "quotes: \"%.80s %.80s\"",
+                at - first, text, word_of(reader, first + 1));
+    return false;
+}
+
 bool refresh_line_read(
         const struct directive *directive, struct refresh_line *line, struct config_errors *errors) {
     struct reader reader = {directive, errors, 0};
@@ -148,7 +187,12 @@ bool refresh_line_read(
         line->ignore_case = *word_of(&reader, first++) == '-';
     if (directive->word_count < first + 4) {
         config_error(errors, directive, -1,
-                "refresh_pattern has too few words, write [-i] REGEX MIN PERCENT MAX [OPTION...]");
+                "refresh_pattern has too few words, write [-i] REGEX MIN PERCENT MAX [OPTION...]%s",
+                config_comment_hint(directive));
+        return false;
+    }
+    if (!is_one_expression(&reader, first)) {
+        line->expression = directive->word_count;
         return false;
     }
     line->expression = first;
@@ -168,8 +212,8 @@ bool refresh_line_read_default(
     if (directive->word_count != 4 && directive->word_count != 6) {
         config_error(errors, directive, -1,
                 "default_refresh_pattern has %u words, write RELOAD MIN FACTOR MAX, and EXPIRE REDIRECT or "
-                "neither",
-                directive->word_count);
+                "neither%s",
+                directive->word_count, config_comment_hint(directive));
         return false;
     }
     rule->reload_s = read_minutes(&reader, 0, word_of(&reader, 0), "RELOAD");

@@ -3,8 +3,8 @@
 #include "acl/pattern.h"
 #include "admin/check.h"
 #include "intercept/refresh_line.h"
+#include "intercept/response_line.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,8 +24,7 @@ struct store_rules {
     const struct refresh_rule *otherwise; // NULL, or:
     struct refresh_rule default_rule;
     const struct directive *default_line;
-    size_t response_count;
-    struct response_rule *responses; // types are on the heap, one each
+    struct response_lines responses;
     enum store_cookies cookies;
     enum no_cache_rule no_cache;
 };
@@ -33,9 +32,7 @@ struct store_rules {
 struct build {
     struct store_rules *rules;
     struct config_errors *errors;
-    unsigned bad;
     const struct directive *default_line;
-    const struct directive *last_store; // of store_type and store_status, since the last that forbids
 };
 
 // ---- refresh_pattern ----
@@ -107,82 +104,6 @@ static bool set_default(struct build *build, const struct directive *directive) 
     return refresh_line_read_default(directive, &build->rules->default_rule, build->errors);
 }
 
-// ---- types and statuses ----
-
-// A token [RFC 9110 §5.6.2].
-static bool is_token(struct view text) {
-    for (size_t i = 0; i < text.length; i++)
-        if (!isalnum((unsigned char)text.data[i]) && !strchr("!#$%&'+-.^_`|~", text.data[i]))
-            return false;
-    return text.length > 0;
-}
-
-// "image/png" as it is, "image/*" as "image/", "*" and "*/*" as "". False: it is none of these.
-static bool read_type(struct view text, struct view *type) {
-    size_t slash = view_find(text, '/');
-    struct view below = view_skip(text, slash + 1);
-    *type = text;
-    if (view_equal(text, VIEW("*")) || view_equal(text, VIEW("*/*"))) {
-        *type = VIEW("");
-        return true;
-    }
-    bool is_family = view_equal(below, VIEW("*"));
-    if (is_family)
-        *type = view_take(text, slash + 1);
-    return slash < text.length && is_token(view_take(text, slash)) && (is_family || is_token(below));
-}
-
-static bool add_type(struct build *build, const struct directive *directive, unsigned word, bool is_stored) {
-    struct view type;
-    if (!read_type(view_of(directive->words[word].text), &type)) {
-        config_error(build->errors, directive, (int)word,
-                "\"%.80s\" is no media type, write TYPE/SUBTYPE or TYPE/* without parameters, or *",
-                directive->words[word].text);
-        return false;
-    }
-    char *copy = strndup(type.data, type.length);
-    if (!copy) {
-        config_error(build->errors, directive, (int)word, "out of memory");
-        return false;
-    }
-    for (char *byte = copy; *byte; byte++)
-        *byte = view_lower(*byte);
-    build->rules->responses[build->rules->response_count++] =
-            (struct response_rule){.type = {copy, type.length}, .is_stored = is_stored};
-    return true;
-}
-
-static bool add_status(
-        struct build *build, const struct directive *directive, unsigned word, bool is_stored) {
-    uint64_t status = 0;
-    if (!view_number(view_of(directive->words[word].text), &status) || status < 200 || status > 599) {
-        config_error(build->errors, directive, (int)word, "\"%.80s\" is no final status, write 200 to 599",
-                directive->words[word].text);
-        return false;
-    }
-    build->rules->responses[build->rules->response_count++] =
-            (struct response_rule){.type = VIEW(""), .status = (int)status, .is_stored = is_stored};
-    return true;
-}
-
-static bool add_responses(
-        struct build *build, const struct directive *directive, bool is_type, bool is_stored) {
-    bool good = true;
-    build->last_store = !is_stored ? NULL : build->last_store ? build->last_store : directive;
-    for (unsigned word = 0; word < directive->word_count; word++)
-        good = (is_type ? add_type : add_status)(build, directive, word, is_stored) && good;
-    return good;
-}
-
-// Whatever no line matches is stored anyway.
-static bool last_word_forbids(struct build *build) {
-    if (build->last_store)
-        config_error(build->errors, build->last_store, -1,
-                "nothing below this line is kept out of the store, so it changes nothing: put it above the "
-                "no_store_ line it is an exception from, or no_store_type * below it to store nothing else");
-    return !build->last_store;
-}
-
 // ---- building ----
 
 static bool take(struct build *build, const struct directive *directive) {
@@ -192,21 +113,13 @@ static bool take(struct build *build, const struct directive *directive) {
     case DIRECTIVE_default_refresh_pattern:
         return set_default(build, directive);
     case DIRECTIVE_store_type:
-        return add_responses(build, directive, true, true);
     case DIRECTIVE_no_store_type:
-        return add_responses(build, directive, true, false);
     case DIRECTIVE_store_status:
-        return add_responses(build, directive, false, true);
     case DIRECTIVE_no_store_status:
-        return add_responses(build, directive, false, false);
+        return response_lines_add(&build->rules->responses, directive, build->errors);
     default:
         return true;
     }
-}
-
-static bool is_response_line(const struct directive *directive) {
-    return directive->id == DIRECTIVE_store_type || directive->id == DIRECTIVE_no_store_type ||
-           directive->id == DIRECTIVE_store_status || directive->id == DIRECTIVE_no_store_status;
 }
 
 // How much room is needed; false when it is more than there may be.
@@ -216,7 +129,7 @@ static bool count_room(
     for (size_t i = 0; i < config->directive_count; i++) {
         const struct directive *directive = &config->directives[i];
         *patterns += directive->id == DIRECTIVE_refresh_pattern;
-        *responses += is_response_line(directive) ? directive->word_count : 0;
+        *responses += response_line_is_one(directive) ? directive->word_count : 0;
         if (*patterns <= STORE_RULES_PATTERNS_MAX && *responses <= STORE_RULES_RESPONSES_MAX)
             continue;
         config_error(errors, directive, -1, "more than %d %s, join some of them",
@@ -233,11 +146,9 @@ static struct store_rules *allocate(const struct config *config, struct config_e
     if (!count_room(config, &patterns, &responses, errors))
         return NULL;
     struct store_rules *rules = calloc(1, sizeof *rules);
-    if (rules) {
+    if (rules)
         rules->patterns = calloc(patterns + 1, sizeof *rules->patterns);
-        rules->responses = calloc(responses + 1, sizeof *rules->responses);
-    }
-    if (rules && rules->patterns && rules->responses)
+    if (rules && response_lines_init(&rules->responses, responses) && rules->patterns)
         return rules;
     config_error(errors, config->directive_count ? config->directives : &nowhere, -1, "out of memory");
     store_rules_free(rules);
@@ -253,7 +164,7 @@ struct store_rules *store_rules_new(const struct config *config, struct config_e
     bool good = true;
     for (size_t i = 0; i < config->directive_count; i++)
         good = take(&build, &config->directives[i]) && good;
-    good = last_word_forbids(&build) && good;
+    good = good && response_lines_check(&build.rules->responses, errors);
     if (good)
         return build.rules;
     store_rules_free(build.rules);
@@ -265,11 +176,8 @@ void store_rules_free(struct store_rules *rules) {
         return;
     for (size_t i = 0; i < rules->pattern_count; i++)
         pattern_free(rules->patterns[i].pattern);
-    for (size_t i = 0; i < rules->response_count; i++)
-        if (rules->responses[i].status == 0)
-            free((char *)rules->responses[i].type.data);
+    response_lines_fini(&rules->responses);
     free(rules->patterns);
-    free(rules->responses);
     free(rules);
 }
 
@@ -316,8 +224,8 @@ bool store_rules_find(
         const struct store_rules *rules, struct view authority, struct view path, struct cache_rules *found) {
     *found = (struct cache_rules){
             .refresh = rules->otherwise,
-            .responses = rules->responses,
-            .response_count = rules->response_count,
+            .responses = rules->responses.rules,
+            .response_count = rules->responses.count,
             .cookies = rules->cookies,
             .no_cache = rules->no_cache,
     };
@@ -332,16 +240,17 @@ const struct directive *store_rules_line(const struct store_rules *rules, const 
 }
 
 size_t store_rules_count(const struct store_rules *rules) {
-    return rules->pattern_count + rules->response_count;
+    return rules->pattern_count + rules->responses.count;
 }
 
 size_t store_rules_bytes(const struct store_rules *rules) {
-    size_t bytes = sizeof *rules + rules->pattern_count * sizeof *rules->patterns +
-                   rules->response_count * sizeof *rules->responses;
+    size_t bytes =
+            sizeof *rules + rules->pattern_count * sizeof *rules->patterns +
+            rules->responses.count * (sizeof *rules->responses.rules + sizeof *rules->responses.places);
     for (size_t i = 0; i < rules->pattern_count; i++)
         bytes += pattern_bytes(rules->patterns[i].pattern);
-    for (size_t i = 0; i < rules->response_count; i++)
-        bytes += rules->responses[i].type.length;
+    for (size_t i = 0; i < rules->responses.count; i++)
+        bytes += rules->responses.rules[i].type.length;
     return bytes;
 }
 

@@ -90,13 +90,16 @@ static void drop_lines(char *text, const char *start) {
     *out = '\0';
 }
 
+#define NFT_SELECTION "iifname "
+#define IPTABLES_SELECTION "-A WEIR_SELECT -i "
+
 // The lines that iptables.tmpl and nft.tmpl have for each interface.
 void ruleset_release(struct ruleset *ruleset) {
     if (ruleset->nft)
-        drop_lines(ruleset->nft, "iifname ");
+        drop_lines(ruleset->nft, NFT_SELECTION);
     for (enum family family = 0; family < FAMILY_COUNT; family++)
         for (enum iptables_table table = 0; table < IPTABLES_TABLE_COUNT; table++)
-            drop_lines(ruleset->iptables[family].text[table], "-A WEIR_SELECT -i ");
+            drop_lines(ruleset->iptables[family].text[table], IPTABLES_SELECTION);
 }
 
 bool ruleset_equal(const struct ruleset *a, const struct ruleset *b) {
@@ -110,6 +113,28 @@ bool ruleset_equal(const struct ruleset *a, const struct ruleset *b) {
             return false;
     }
     return true;
+}
+
+static bool is_without(const char *live, const char *wanted, const char *start) {
+    if (!live || !wanted)
+        return live == wanted;
+    char *released = strdup(wanted);
+    CHECK(released);
+    drop_lines(released, start);
+    bool same = strcmp(live, released) == 0;
+    free(released);
+    return same;
+}
+
+bool ruleset_is_released(const struct ruleset *live, const struct ruleset *wanted) {
+    bool same = is_without(live->nft, wanted->nft, NFT_SELECTION);
+    for (enum family family = 0; family < FAMILY_COUNT && same; family++) {
+        for (enum iptables_table table = 0; table < IPTABLES_TABLE_COUNT && same; table++)
+            same = is_without(live->iptables[family].text[table], wanted->iptables[family].text[table],
+                    IPTABLES_SELECTION);
+        same = same && policy_equal(live->policy[family], wanted->policy[family]);
+    }
+    return same && !ruleset_equal(live, wanted);
 }
 
 bool ruleset_has(const struct ruleset *ruleset, enum backend backend) {

@@ -35,6 +35,8 @@ void ruleset_release(struct ruleset *ruleset);
 
 // Rules alone, not the record of what was made for us.
 bool ruleset_equal(const struct ruleset *a, const struct ruleset *b);
+// Whether `live` is what ruleset_release() makes of `wanted`, and there was something to release.
+bool ruleset_is_released(const struct ruleset *live, const struct ruleset *wanted);
 bool ruleset_has(const struct ruleset *ruleset, enum backend backend);
 
 // Under the lock. After an error the kernel has what it had before, or `problem` says what remained.

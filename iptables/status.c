@@ -21,6 +21,10 @@ static const char *state_of(bool there, bool wanted, bool same, bool comparable)
     return same ? "applied, current" : "applied, DIFFERS from the configuration";
 }
 
+static const char *state_of_rules(bool there, bool wanted, bool same, bool comparable, bool is_released) {
+    return there && wanted && is_released ? "RELEASED" : state_of(there, wanted, same, comparable);
+}
+
 static void print_packets(FILE *out, bool there, int result, unsigned long long packets) {
     if (there && result == 0)
         fprintf(out, "; %llu connections handed over", packets);
@@ -48,8 +52,8 @@ static void print_difference(FILE *out, const char *live, const char *wanted) {
     print_surplus(out, "not in the configuration", live, wanted);
 }
 
-static void print_iptables(
-        FILE *out, enum family family, const struct ruleset *live, const struct ruleset *wanted) {
+static void print_iptables(FILE *out, enum family family, const struct ruleset *live,
+        const struct ruleset *wanted, bool is_released) {
     const struct iptables_rules *here = &live->iptables[family], *there = &wanted->iptables[family];
     bool same = true;
     for (enum iptables_table table = 0; table < IPTABLES_TABLE_COUNT; table++)
@@ -58,25 +62,27 @@ static void print_iptables(
     unsigned long long packets;
     struct problem ignored;
     int counted = iptables_count(family, &packets, &ignored);
-    print_row(out, "iptables", family_name(family), state_of(applied, !iptables_is_empty(there), same, true));
+    print_row(out, "iptables", family_name(family),
+            state_of_rules(applied, !iptables_is_empty(there), same, true, is_released));
     print_packets(out, applied, counted, packets);
-    if (applied && !iptables_is_empty(there))
+    if (applied && !iptables_is_empty(there) && !is_released)
         for (enum iptables_table table = 0; table < IPTABLES_TABLE_COUNT; table++)
             print_difference(out, here->text[table], there->text[table]);
 }
 
 static void print_nft(FILE *out, const struct plan *plan, const struct ruleset *live,
-        const struct ruleset *wanted, bool exact) {
+        const struct ruleset *wanted, bool exact, bool is_released) {
     bool same = live->nft && wanted->nft && strcmp(live->nft, wanted->nft) == 0;
     for (enum family family = 0; family < FAMILY_COUNT; family++) {
         unsigned long long packets;
         struct problem ignored;
         int counted = nft_count(family, &packets, &ignored);
         print_row(out, "nft", family_name(family),
-                state_of(live->nft != NULL, wanted->nft && plan->target[family].on, same, exact));
+                state_of_rules(
+                        live->nft != NULL, wanted->nft && plan->target[family].on, same, exact, is_released));
         print_packets(out, live->nft != NULL, counted, packets);
     }
-    if (live->nft && wanted->nft && exact)
+    if (live->nft && wanted->nft && exact && !is_released)
         print_difference(out, live->nft, wanted->nft);
 }
 
@@ -90,9 +96,10 @@ static void print_policy(FILE *out, enum family family, const char *live, const 
 
 bool status_print(FILE *out, const struct plan *plan, const struct ruleset *live,
         const struct ruleset *wanted, bool exact) {
+    bool is_released = ruleset_is_released(live, wanted);
     for (enum family family = 0; family < FAMILY_COUNT; family++)
-        print_iptables(out, family, live, wanted);
-    print_nft(out, plan, live, wanted, exact);
+        print_iptables(out, family, live, wanted, is_released);
+    print_nft(out, plan, live, wanted, exact, is_released);
     for (enum family family = 0; family < FAMILY_COUNT; family++)
         print_policy(out, family, live->policy[family], wanted->policy[family]);
     pid_t guard = guard_find();
@@ -101,6 +108,11 @@ bool status_print(FILE *out, const struct plan *plan, const struct ruleset *live
                 "not confirmed yet: process %d rolls back at the end of its time, unless `weir rules "
                 "confirm`\n",
                 (int)guard);
+    if (is_released)
+        fputs("released, as weir drain and weir rules release leave them: new connections pass weir by and "
+              "running ones go on, until weir rules apply; a daemon that drains takes no more, start weir "
+              "first\n",
+                out);
     hint_print(out, plan);
     return ruleset_equal(live, wanted);
 }

@@ -163,16 +163,31 @@ def test_for_people(way4):
     assert re.search(r"because +request-no-cache: ", asked) and 'asks      If-None-Match: "s-100"' in asked
 
 
-@pytest.mark.parametrize("words, why", [(("https://a.example/",), "HTTPS"), (("a.example",), "whole URL"),
-    (("http:///x",), "host"), (("http://a.example/", "--client", "x"), "--client"),
-    (("http://a.example/", "--destination", "x"), "--destination"),
-    (("http://a.example/", "--header", "Host: other"), "Host")])
-def test_what_is_no_request(way4, words, why):
+@pytest.mark.parametrize("words, why", [
+    ((), "name a URL"), (("foo",), 'URL "foo": write the whole URL'), (("https://a.example/",), "HTTPS"),
+    (("http:///x",), "its host is missing"), (("http://u@a/",), "user and password"),
+    (("http://a:99999/",), "its host is missing or malformed"), (("http://a/x y",), "%20 for a blank"),
+    (("http://a/", "http://b/"), "one word too many"), (("http://a/", "--nonsense"), "no option is called"),
+    (("http://a/", "--client", "nope"), '--client "nope": write an IP address'),
+    (("http://a/", "--destination", "1.2.3"), '--destination "1.2.3": write IP or IP:PORT'),
+    (("http://a/", "--destination", "1.2.3.4:x"), "--destination"),
+    (("http://a/", "--method", "G@T"), '--method "G@T": write a method'),
+    (("http://a/", "--method", "CONNECT"), "--method CONNECT: a tunnel"),
+    (("http://a/", "--header"), "--header needs a value"),
+    (("http://a/", "--header", "no colon"), '--header "no colon": write "Name: value"'),
+    (("http://a/", "--header", "Host: other"), "the host is the URL's"),
+    (("http://a/", "--header", "a b: c"), '--header "a b: c": weir refuses'),
+    (("http://a/", "--header", "Content-Length: x"), '--header "Content-Length: x": weir refuses'),
+    (("http://a/", "--header", "A: b\r\nC: d"), "needs a value")])
+def test_wrong_usage(way4, words, why):
     told = way4.daemon.command("explain", *words, check=False)
-    assert told.returncode == 1 and why.lower() in told.stderr.lower()
+    assert (told.returncode, told.stdout) == (2, "") and why in told.stderr and "usage: weir explain" in told.stderr
 
 
-@pytest.mark.parametrize("words", [(), ("http://a/", "http://b/"), ("http://a/", "--header"),
-    ("http://a/", "--header", "no colon"), ("http://a/", "--nonsense"), ("http://a/", "--header", "A: b\r\nC: d")])
-def test_wrong_usage(way4, words):
-    assert way4.daemon.command("explain", *words, check=False).returncode == 2
+@pytest.mark.parametrize("words, why", [((), "name what"), (("foo",), 'URL "foo": write the whole URL'),
+    (("https://a/",), "HTTPS"), (("http:///",), "its host is missing"), (("http://a/b c",), "%20"),
+    (("--host", "a b"), '--host "a b": write NAME or NAME:PORT'), (("--host", ""), "--host"), (("--nothing",), "name what"),
+    (("--all", "x"), "name what")])
+def test_wrong_usage_of_purge(way4, words, why):
+    told = way4.daemon.command("purge", *words, check=False)
+    assert (told.returncode, told.stdout) == (2, "") and why in told.stderr and "usage: weir purge" in told.stderr

@@ -711,6 +711,18 @@ def test_status_tells_what_was_tampered_with(gateway, backend, mode):
     gateway.rules("status")
 
 
+def test_status_tells_that_the_rules_are_released(gateway, backend, mode):
+    gateway.configure(f"listen {PORT} {mode}\nlan lan\n")
+    gateway.rules("apply", "--backend", backend)
+    gateway.rules("release")
+    done = gateway.rules("status", check=False)
+    assert done.returncode == 1
+    assert "RELEASED" in done.stdout and "DIFFERS" not in done.stdout and "missing: " not in done.stdout
+    assert "until weir rules apply" in done.stdout
+    gateway.rules("apply")
+    assert "RELEASED" not in gateway.rules("status").stdout
+
+
 def test_status_tells_of_lost_routing(gateway, backend):
     gateway.configure(f"listen {PORT} tproxy\nlan lan\n")
     gateway.rules("apply", "--backend", backend)

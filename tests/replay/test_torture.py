@@ -1,4 +1,4 @@
-"""torture.py for a while: SEED=n STEPS=n SEQUENCES=n make replay REPLAY_TESTS=tests/replay/test_torture.py"""
+"""torture.py for a while: SEED=n STEPS=n TORTURES=n make replay REPLAY_TESTS=tests/replay/test_torture.py"""
 import os
 
 import pytest
@@ -7,10 +7,10 @@ import torture
 
 SEED = int(os.environ.get("SEED", "1"))
 STEPS = int(os.environ.get("STEPS", "300"))
-SEQUENCES = int(os.environ.get("SEQUENCES", "12"))
+TORTURES = int(os.environ.get("TORTURES", "12"))
 
 
-@pytest.mark.parametrize("seed", range(SEED, SEED + SEQUENCES))
+@pytest.mark.parametrize("seed", range(SEED, SEED + TORTURES))
 def test_every_octet_is_where_it_belongs(seed):
     counts = torture.run(seed, STEPS)
     assert counts.get(200, 0) > STEPS / 20  # it did what it is for

@@ -34,8 +34,9 @@ static const struct {
         {"cache_mem -1\n",
                 "t:1:11: cache_mem \"-1\" is no size, write bytes, or a number with K, M, G or T\n"},
         {"cache_mem 9999999T\n", "t:1:11: cache_mem \"9999999T\" is out of range, write 0 or more\n"},
-        {"on_failure opne\n", "t:1:12: on_failure \"opne\" is none of open|closed (did you mean open?)\n"},
-        {"spoof_client yes\n", "t:1:14: spoof_client \"yes\" is none of on|off\n"},
+        {"on_failure opne\n", "t:1:12: on_failure \"opne\" is none of open|closed, write one of these (did "
+                              "you mean open?)\n"},
+        {"spoof_client yes\n", "t:1:14: spoof_client \"yes\" is none of on|off, write one of these\n"},
         {"user \"\"\n", "t:1:6: user must not be empty, write one (user name)\n"},
         {"rule_mark 0x100000000\n",
                 "t:1:11: rule_mark \"0x100000000\" is out of range, write 0x0 to 0xffffffff\n"},

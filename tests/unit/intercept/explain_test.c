@@ -1,5 +1,6 @@
 #include "intercept/explain.h"
 
+#include "admin/option.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -18,6 +19,29 @@ static void print(const struct explain_writer *writer, const struct explained *e
         writer->place(explained, &places[i], i, out);
     writer->end(explained, out);
     CU_ASSERT_EQUAL(fclose(out), 0);
+}
+
+// The manual and `weir explain` begin a meaning with a capital, which a directive's name has not.
+static void meanings_do_not_begin_with_a_directive(void) {
+    static const char *const meanings[] = {
+#define REASON(word, forward, meaning) meaning,
+#include "cache/reason.tbl"
+#define REFRESH_OPTION(member, word, meaning) meaning,
+#include "cache/refresh_option.tbl"
+#define COUNTER(name, meaning) meaning,
+#define GAUGE(name, meaning) meaning,
+#include "admin/counter.tbl"
+#define SCALAR(name, type, default_text, minimum, maximum, unit, meaning) meaning,
+#define LIST(name, words_minimum, words_maximum, grammar, default_text, meaning) meaning,
+#include "admin/option.tbl"
+    };
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+        char first[64];
+        size_t end = strspn(meanings[i], "abcdefghijklmnopqrstuvwxyz_");
+        snprintf(first, sizeof first, "%.*s", (int)end, meanings[i]);
+        if (option_find(first) >= 0 && strchr(first, '_'))
+            CU_FAIL(meanings[i]);
+    }
 }
 
 static struct explained sample(void) {
@@ -173,4 +197,4 @@ static void more_than_is_shown_is_counted(void) {
 
 SUITE(intercept_explain, CASE(for_people), CASE(for_programs), CASE(hostile_bytes),
         CASE(what_a_rule_refuses_asks_nothing), CASE(what_is_stored_in_parts),
-        CASE(more_than_is_shown_is_counted))
+        CASE(more_than_is_shown_is_counted), CASE(meanings_do_not_begin_with_a_directive))

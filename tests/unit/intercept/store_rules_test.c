@@ -176,6 +176,22 @@ static void responses_keep_their_order(void) {
     config_free(config);
 }
 
+// What matches some response first, or keeps one from a later line, stands.
+static void lines_that_decide_something_are_taken(void) {
+    static const char *const rows[] = {
+            "no_store_type image/png image/*",
+            "store_type text/css\nno_store_type image/* text/*",
+            "store_status 200\nno_store_type text/*",
+            "store_type text/*\nno_store_status 404 410",
+            "no_store_type imagex/y image/y image/*",
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct config *config;
+        store_rules_free(build(rows[i], &config));
+        config_free(config);
+    }
+}
+
 static void every_error_has_its_place(void) {
     static const struct {
         const char *lines, *place, *words;
@@ -218,6 +234,21 @@ static void every_error_has_its_place(void) {
             {"default_refresh_pattern 1 5 0.2 4", "t:1:27:", "MIN is above MAX"},
             {"default_refresh_pattern 1 2 0.2 4\ndefault_refresh_pattern 1 2 0.2 4",
                     "t:2:1:", "set already at t:1"},
+            {"refresh_pattern -x abc 0 20% 4320",
+                    "t:1:17:", "\"-x\" is no flag of refresh_pattern, write -i"},
+            {"refresh_pattern -i -x abc def 0 20% 9", "t:1:20:", "\"-x\" is no flag"},
+            {"refresh_pattern -I abc 0 20% 9", "t:1:17:", "\"-I\" is no flag"},
+            {"refresh_pattern -i abc def 0 20% 4320", "t:1:20:", "in quotes: \"abc def\""},
+            {"refresh_pattern a b c d 0 20 4320 ignore-reload", "t:1:17:", "4 words stand before MIN"},
+            {"refresh_pattern abc# 0 20% 4320", "t:1:1:", "needs more words, write"},
+            {"refresh_pattern abc# 0 20% 4320",
+                    "t:1:1:", "a # begins a comment, put a word that has one in quotes"},
+            {"refresh_pattern -i abc 0 20%# 4320", "t:1:1:", "a # begins a comment"},
+            {"default_refresh_pattern 1 2 0.3 4 5#6", "t:1:1:", "a # begins a comment"},
+            {"store_cookies #shared", "t:1:1:", "a # begins a comment"},
+            {"refresh_pattern x 0 20% 10 4320",
+                    "t:1:28:", "\"4320\" is no option of refresh_pattern, write one of override-expire, "},
+            {"store_cookies on", "t:1:15:", "is none of explicit|shared|off, write one of these"},
             {"pragma_no_cache 5", "t:1:17:", "out of range"},
             {"store_cookies some", "t:1:15:", "none of explicit|shared|off"},
             {"offline maybe", "t:1:9:", "none of off|on|auto"},
@@ -230,7 +261,21 @@ static void every_error_has_its_place(void) {
             {"no_store_status 199", "t:1:17:", "no final status"},
             {"no_store_status 200 600", "t:1:21:", "no final status"},
             {"no_store_status 4xx", "t:1:17:", "no final status"},
-            {"no_store_type x/y\nstore_type image/*\nstore_status 404", "t:2:1:", "changes nothing"},
+            {"no_store_type x/y\nstore_type image/*", "t:2:12:", "anything of \"image/*\" out"},
+            {"no_store_type x/y\nstore_status 404", "t:2:14:", "changes nothing"},
+            {"store_type text/*\nno_store_type video/*", "t:1:12:", "changes nothing"},
+            {"store_type image/png text/css\nno_store_type text/*", "t:1:12:", "changes nothing"},
+            {"store_status 404\nno_store_status 301", "t:1:14:", "changes nothing"},
+            {"no_store_type image/* Image/PNG",
+                    "t:1:23:", "can never match: \"image/*\" at t:1:15 matches first, take it out here"},
+            {"no_store_status 404 404", "t:1:21:", "\"404\" at t:1:17 matches first, take it out here"},
+            {"no_store_type *\nno_store_status 404", "t:2:17:", "\"*\" at t:1:15 matches first"},
+            {"no_store_type */*\nno_store_type *", "t:2:15:", "can never match"},
+            {"no_store_type x/*\nno_store_type */*\nstore_type x/y",
+                    "t:3:12:", "\"x/*\" at t:1:15 matches first, put this line above that one"},
+            {"store_type *\nno_store_type *", "t:2:15:", "take one of the two out"},
+            {"store_type a/*\nno_store_type a/b", "t:2:15:", "put this line above that one"},
+            {"store_status 404\nno_store_status 404", "t:2:17:", "take one of the two out"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct config_errors errors = {0};
@@ -318,5 +363,5 @@ static void the_largest_set(void) {
 
 SUITE(intercept_store_rules, CASE(nothing_is_said_by_default), CASE(lines_are_read),
         CASE(smart_caches_line_is_read), CASE(the_first_match_wins), CASE(responses_keep_their_order),
-        CASE(every_error_has_its_place), CASE(squids_own_lines_are_taken), CASE(a_runaway_decides_nothing),
-        CASE(the_largest_set))
+        CASE(lines_that_decide_something_are_taken), CASE(every_error_has_its_place),
+        CASE(squids_own_lines_are_taken), CASE(a_runaway_decides_nothing), CASE(the_largest_set))
