@@ -91,7 +91,7 @@ static void take_step(struct volume *volume, enum keeper_step step, uint32_t slo
 
 void *keeper_run(void *context) {
     struct volume *volume = context;
-    uint32_t slot;
+    uint32_t slot = SEGMENTS_SLOT_NONE;
     recovery_run(volume);
     pthread_mutex_lock(&volume->lock);
     while (!volume->stopping) {

@@ -35,8 +35,8 @@ enum record_type {
     RECORD_HEAD = 1, // a response head; with the whole body when that is small
     RECORD_CHUNK,    // RECORD_CHUNK_BYTES of a large body
     RECORD_UPDATE,   // a head in place of an earlier one of the same key and generation: a 304
-    RECORD_CONTENTS, // of a sealed segment's table of contents: RECORD_BODY_MAXIMUM of it at most, what is
-                     // longer goes on in further records, by `number`
+    RECORD_CONTENTS, // no content: a label of a segment, at its beginning and after its table of contents;
+                     // see cache/segment.h
 };
 
 struct record {

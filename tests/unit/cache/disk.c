@@ -135,21 +135,31 @@ static enum disk_found look(struct volume *volume, struct cache_key key, const s
         volume_complain(volume, error == -ENODATA ? -EBADMSG : error);
         return DISK_MISS;
     }
-    volume_hit(volume, key, place->location);
     *bytes = record.body_bytes;
     return disk_is_right(&record, buffer) ? DISK_RIGHT : DISK_WRONG;
 }
 
-enum disk_found disk_find(struct volume *volume, uint64_t id, uint32_t *bytes) {
+static enum disk_found find(struct volume *volume, uint64_t id, uint32_t *bytes, bool hits) {
     struct volume_place places[TABLE_CANDIDATES_MAX];
     unsigned count = volume_find(volume, disk_key(id), places);
     unsigned char *buffer = malloc(SEGMENT_RECORD_MAXIMUM);
     enum disk_found found = DISK_MISS;
     for (unsigned i = 0; i < count; i++) {
-        if (found == DISK_MISS)
+        if (found == DISK_MISS) {
             found = look(volume, disk_key(id), &places[i], buffer, bytes);
+            if (found != DISK_MISS && hits)
+                volume_hit(volume, disk_key(id), places[i].location);
+        }
         segment_put(places[i].segment);
     }
     free(buffer);
     return found;
+}
+
+enum disk_found disk_find(struct volume *volume, uint64_t id, uint32_t *bytes) {
+    return find(volume, id, bytes, true);
+}
+
+enum disk_found disk_peek(struct volume *volume, uint64_t id, uint32_t *bytes) {
+    return find(volume, id, bytes, false);
 }

@@ -30,5 +30,6 @@ enum disk_found {
 };
 // Reads the candidates, drops what is broken as whoever reads has to; counts a hit. `*bytes` of content.
 enum disk_found disk_find(struct volume *volume, uint64_t id, uint32_t *bytes);
+enum disk_found disk_peek(struct volume *volume, uint64_t id, uint32_t *bytes); // counts none
 // Whether this record, checksums verified, has the content that belongs to its key.
 bool disk_is_right(const struct record *record, const unsigned char *bytes);
