@@ -502,13 +502,15 @@ static void *read_along(void *context) {
     uint64_t random = (uintptr_t)&random;
     while (!atomic_load(&crowd->stop)) {
         uint64_t newest = atomic_load(&crowd->newest), bits = disk_random(&random);
-        uint64_t id = newest - (bits % 3 ? bits % 50 : bits % 1000) % (newest + 1);
+        uint64_t id = newest - (bits % 16 ? bits % 20 : bits % 600) % (newest + 1);
         uint32_t bytes = 0;
         enum disk_found found = disk_find(crowd->volume, id, &bytes);
         if (found == DISK_WRONG || (found == DISK_RIGHT && bytes != size_of(id)))
             atomic_fetch_add(&crowd->wrong, 1);
         else if (found == DISK_RIGHT)
             atomic_fetch_add(&crowd->right, 1);
+        if (bits % 16 == 1)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         if (bits % 1000 == 0) {
             struct volume_stats stats;
             volume_stats(crowd->volume, &stats);
@@ -526,7 +528,7 @@ static void one_puts_and_three_read(void) {
     CU_ASSERT_TRUE(disk_put_surely(crowd.volume, 0, size_of(0)));
     for (int i = 0; i < READERS; i++)
         CU_ASSERT_EQUAL_FATAL(pthread_create(&readers[i], NULL, read_along, &crowd), 0);
-    for (uint64_t id = 1; id < 4000; id++) {
+    for (uint64_t id = 1; id < 2000; id++) {
         CU_ASSERT_TRUE(disk_put_surely(crowd.volume, id, size_of(id)));
         atomic_store(&crowd.newest, id);
     }
@@ -536,7 +538,7 @@ static void one_puts_and_three_read(void) {
     volume_stats(crowd.volume, &stats);
     CU_ASSERT_EQUAL(crowd.wrong, 0);
     CU_ASSERT_TRUE(crowd.right > 1000);
-    CU_ASSERT_TRUE(stats.reclaimed > 100 && stats.carried > 100);
+    CU_ASSERT_TRUE(stats.reclaimed > 50 && stats.carried > 50);
     CU_ASSERT_EQUAL(stats.broken_records, 0);
     CU_ASSERT_EQUAL(stats.errors, 0);
     volume_close(crowd.volume);
