@@ -8,7 +8,7 @@ UNITDIR ?= /usr/lib/systemd/system
 CC = gcc
 
 FOLDERS := admin http acl cache intercept iptables
-LIBRARIES := libmnl libcap-ng libsystemd libcares libxxhash libpcre2-8
+LIBRARIES := libmnl libcap-ng libsystemd libcares libxxhash libpcre2-8 libisal
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \
 	-Wswitch-enum -Wundef -Werror
 FLAGS.release := -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
@@ -140,7 +140,8 @@ FUZZ_FLAGS := -std=gnu17 -D_GNU_SOURCE -DWEIR_VERSION='"fuzz"' -I. -g -O1 \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 # What binds functions of all folders together is of no use to a fuzzer.
 FUZZ_SOURCES := $(filter-out admin/main.c admin/validate.c admin/command%,$(wildcard admin/*.c http/*.c acl/*.c)) \
-	$(addprefix cache/,freshness.c memory.c policy.c rules.c stored_head.c update.c vary.c) \
+	$(addprefix cache/,freshness.c head_record.c memory.c pack.c policy.c record.c rules.c stored_head.c update.c \
+	vary.c) \
 	intercept/refresh_line.c intercept/store_rules.c
 
 fuzz:
@@ -152,7 +153,7 @@ fuzz-%: build/fuzz/%
 		-artifact_prefix=build/fuzz/$*- $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict)) build/fuzz/corpus/$* tests/fuzz/corpus/$*
 build/fuzz/%: tests/fuzz/%.c $(FUZZ_SOURCES)
 	@mkdir -p $(@D)
-	clang $(FUZZ_FLAGS) -o $@ $^ $(shell pkg-config --libs libpcre2-8)
+	clang $(FUZZ_FLAGS) -o $@ $^ $(shell pkg-config --libs libpcre2-8 libisal)
 .PRECIOUS: build/fuzz/%
 
 # ---- installing ----

@@ -18,3 +18,16 @@ struct cache_key key_of(
 static inline bool key_equal(struct cache_key a, struct cache_key b) {
     return a.low == b.low && a.high == b.high;
 }
+
+// 64 well mixed bits of it, for tables of our own. All of the key counts, even one that is no hash.
+static inline uint64_t key_fold(struct cache_key key) {
+    uint64_t bits = key.low ^ (key.high * UINT64_C(0x9e3779b97f4a7c15));
+    bits = (bits ^ bits >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    bits = (bits ^ bits >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    return bits ^ bits >> 32;
+}
+
+// A number below `count`, evenly, by the upper half of 64 mixed bits.
+static inline uint32_t key_reduce(uint64_t bits, uint32_t count) {
+    return (uint32_t)((bits >> 32) * count >> 32);
+}

@@ -44,6 +44,9 @@ static bool is_word(struct view text) {
     return true;
 }
 
+// Words in cache/*.c that are names in a volume's directory.
+static const char *const file_names[] = {"super", "seg", "index", "probe"};
+
 static bool is_known(struct view word, bool of_cache_alone) {
     char text[64];
     if (word.length >= sizeof text)
@@ -51,6 +54,9 @@ static bool is_known(struct view word, bool of_cache_alone) {
     snprintf(text, sizeof text, VIEW_FORMAT, VIEW_ARGUMENT(word));
     for (size_t i = 0; !of_cache_alone && i < sizeof others / sizeof *others; i++)
         if (strcmp(others[i], text) == 0)
+            return true;
+    for (size_t i = 0; of_cache_alone && i < sizeof file_names / sizeof *file_names; i++)
+        if (strcmp(file_names[i], text) == 0)
             return true;
     return reason_find(text) != NULL;
 }

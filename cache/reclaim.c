@@ -1,0 +1,176 @@
+// Sealing and reclaiming: what was hit is carried over to the main queue, the rest goes, with the file.
+#include "cache/memory.h"
+#include "cache/volume_own.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct reclaim {
+    struct volume *volume;
+    struct segment *segment;
+    uint32_t slot;
+    enum segments_queue queue;
+    unsigned char *buffer;
+    bool stays; // as a whole, in the main queue
+};
+
+static void add(_Atomic uint64_t *counter, uint64_t number) {
+    atomic_fetch_add_explicit(counter, number, memory_order_relaxed);
+}
+
+static uint64_t first_location(uint32_t slot) {
+    return segments_location(slot, 0);
+}
+
+static uint64_t last_location(uint32_t slot) {
+    return segments_location(slot + 1, 0) - 1;
+}
+
+static struct segment *segment_of(const struct volume *volume, uint32_t slot) {
+    return atomic_load_explicit(&volume->pool.slots[slot].segment, memory_order_relaxed);
+}
+
+// The file goes, and what it took is free once nobody reads it any more. False: it cannot be deleted.
+static bool give_up(struct volume *volume, uint32_t slot) {
+    struct segment *segment = segment_of(volume, slot);
+    int error = segment_unlink(segment, volume->pool.slots[slot].bytes, &volume->pool.held);
+    if (error < 0) {
+        health_failed(volume, error, "deleting a segment");
+        return false;
+    }
+    pthread_mutex_lock(&volume->lock);
+    segments_leave(&volume->pool, slot);
+    pthread_mutex_unlock(&volume->lock);
+    segment_put(segment);
+    pthread_mutex_lock(&volume->lock);
+    pthread_cond_broadcast(&volume->room);
+    pthread_mutex_unlock(&volume->lock);
+    return true;
+}
+
+// ---- one record of a segment that is reclaimed ----
+
+static bool is_entered(const struct volume *volume, struct cache_key key, uint64_t location, uint8_t *hits) {
+    struct table_entry entries[TABLE_CANDIDATES_MAX];
+    unsigned count = table_find(volume->table, key, entries);
+    for (unsigned i = 0; i < count; i++)
+        if (entries[i].location == location) {
+            *hits = entries[i].hits;
+            return true;
+        }
+    return false;
+}
+
+static bool carry(
+        struct reclaim *reclaim, const struct segment_entry *entry, uint64_t location, uint8_t hits) {
+    struct volume *volume = reclaim->volume;
+    struct record record;
+    uint64_t offset = (uint64_t)entry->offset * RECORD_ALIGNMENT;
+    int error = segment_read_record(reclaim->segment, offset, reclaim->buffer, &record);
+    if (error < 0 || !key_equal(record.key, entry->key)) {
+        volume_complain(volume, error == -ENODATA || error == 0 ? -EBADMSG : error);
+        return false;
+    }
+    struct iovec payload = {reclaim->buffer + RECORD_HEADER_BYTES,
+            record_body_at(record.head_bytes, record.body_bytes) + record.body_bytes - RECORD_HEADER_BYTES};
+    struct append append = {.record = &record,
+            .payload = &payload,
+            .count = 1,
+            .is_keeper = true,
+            .is_carried = true,
+            .from = location,
+            .hits = hits};
+    return append_record(volume, SEGMENTS_MAIN, &append) == 0;
+}
+
+static bool reclaim_entry(void *context, const struct segment_entry *entry) {
+    struct reclaim *reclaim = context;
+    struct volume *volume = reclaim->volume;
+    uint64_t location = segments_location(reclaim->slot, (uint64_t)entry->offset * RECORD_ALIGNMENT);
+    uint8_t hits = 0;
+    if (!is_entered(volume, entry->key, location, &hits))
+        return true;
+    if (hits > 0) {
+        // One hit is enough to leave the small queue; in main each hit is worth one round.
+        uint8_t left = reclaim->queue == SEGMENTS_MAIN ? (uint8_t)(hits - 1) : 0;
+        if (append_is_alone(volume, (uint64_t)entry->bytes * RECORD_ALIGNMENT)) {
+            reclaim->stays = table_move(volume->table, entry->key, location, location, left);
+            return true; // no need to copy what is a file of its own
+        }
+        if (carry(reclaim, entry, location, left))
+            return true;
+    } else if (reclaim->queue == SEGMENTS_SMALL) {
+        ghosts_limit(volume->ghosts, table_count(volume->table));
+        ghosts_add(volume->ghosts, entry->key);
+    }
+    table_remove(volume->table, entry->key, location);
+    return true;
+}
+
+void reclaim_segment(struct volume *volume, uint32_t slot) {
+    struct reclaim reclaim = {.volume = volume,
+            .segment = segment_of(volume, slot),
+            .slot = slot,
+            .queue = volume->pool.slots[slot].queue,
+            .buffer = memory_new(SEGMENT_RECORD_MAXIMUM)};
+    int error = segment_walk(reclaim.segment, reclaim_entry, &reclaim);
+    free(reclaim.buffer);
+    if (error < 0) {
+        volume_complain(volume, error);
+        table_forget(volume->table, first_location(slot), last_location(slot));
+        reclaim.stays = false;
+    }
+    if (reclaim.stays) {
+        pthread_mutex_lock(&volume->lock);
+        segments_move_to_main(&volume->pool, slot);
+        pthread_mutex_unlock(&volume->lock);
+    } else if (give_up(volume, slot))
+        add(&volume->reclaimed, 1);
+}
+
+// ---- sealing ----
+
+static bool forget_entry(void *context, const struct segment_entry *entry) {
+    struct reclaim *reclaim = context;
+    uint64_t offset = (uint64_t)entry->offset * RECORD_ALIGNMENT;
+    table_remove(reclaim->volume->table, entry->key, segments_location(reclaim->slot, offset));
+    return true;
+}
+
+static void abandon(struct volume *volume, uint32_t slot) {
+    struct reclaim reclaim = {.volume = volume, .segment = segment_of(volume, slot), .slot = slot};
+    if (segment_walk(reclaim.segment, forget_entry, &reclaim) < 0)
+        table_forget(volume->table, first_location(slot), last_location(slot));
+    if (give_up(volume, slot))
+        return;
+    pthread_mutex_lock(&volume->lock); // empty now; reclaimed when files can be deleted again
+    segments_set_state(&volume->pool, slot, SEGMENTS_CLOSED);
+    pthread_mutex_unlock(&volume->lock);
+}
+
+static void close_sealed(struct volume *volume, uint32_t slot) {
+    struct segment *segment = segment_of(volume, slot);
+    uint64_t bytes = volume->pool.slots[slot].bytes, on_disk;
+    if (segment_disk_bytes(segment, &on_disk) == 0 && segment_is_sealed(segment))
+        bytes = on_disk;
+    pthread_mutex_lock(&volume->lock);
+    segments_set_bytes(&volume->pool, slot, bytes);
+    segments_set_state(&volume->pool, slot, SEGMENTS_CLOSED);
+    pthread_cond_broadcast(&volume->room);
+    pthread_mutex_unlock(&volume->lock);
+}
+
+void reclaim_seal(struct volume *volume, uint32_t slot) {
+    struct segment *segment = segment_of(volume, slot);
+    bool is_empty = segment_used(segment) <= RECORD_HEADER_BYTES;
+    int error = volume->pool.slots[slot].is_doomed ? -EIO : is_empty ? 0 : segment_seal(segment);
+    if (error < 0 && !volume->pool.slots[slot].is_doomed)
+        health_failed(volume, error, "sealing a segment");
+    if (is_empty || (error < 0 && !health_is_space(error))) {
+        abandon(volume, slot);
+        return;
+    }
+    if (segment_is_sealed(segment))
+        add(&volume->bytes_written, segment_overhead(segment));
+    close_sealed(volume, slot);
+}
