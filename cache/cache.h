@@ -79,6 +79,9 @@ enum lookup {
                   // cache_fill_fields() when there are any (of other variants)
     LOOKUP_PASS,  // this request is not for the store (method, no_cache, its own no-store ...);
                   // reader attached to a new stream; the caller fetches through `fill`
+    LOOKUP_WAIT,  // what is stored under the name is being read from a disk: the reader's wake is called once,
+                  // soon, whatever comes of it; then look up again with the same reader. Detach it to stop
+                  // waiting
 };
 
 // Looks up, and attaches `reader`, which must be detached. `*fill` is set (owned by the caller, who ends it
@@ -166,6 +169,8 @@ enum read {
     READ_BROKEN, // the fill was abandoned: nothing more will come
     READ_GONE, // for a joiner: the response is not for this request (not storable, another variant): look up
                // again or cache_stream
+    READ_HOLE, // of what is stored in parts: the next bytes are not there and nobody brings them, but the
+               // origin can be asked for them: cache_reader_fill(), and fetch through it
 };
 
 enum cache_source {   // where a reader's response comes from
@@ -197,6 +202,19 @@ enum read cache_reader_head(
 // END, BROKEN.
 enum read cache_reader_peek(struct cache_reader *reader, struct iovec *pieces, int count, int *used);
 void cache_reader_advance(struct cache_reader *reader, uint64_t bytes);
+// The bytes last peeked need not stay where they are: the client takes no more just now. Peek gives them
+// again.
+void cache_reader_rest(struct cache_reader *reader);
+// After READ_HOLE: a new fill that brings missing bytes from the reader's offset on, towards `until` (the
+// offset behind the last byte wanted; UINT64_MAX: the end), rounded outwards to chunks as far as nothing is
+// there. The reader waits for it (peek: READ_WAIT). Called again, it gives the next hole within
+// CACHE_AHEAD_BYTES of the reader, so that several are fetched at once. NULL: none is left for now. The
+// caller fetches through it with a GET with cache_fill_fields() and none of the client's own conditions and
+// range; an answer that does not fit makes cache_fill_head() say FILL_STALE (finish, drop the body), and the
+// reader READ_BROKEN at the hole.
+#define CACHE_AHEAD_BYTES (UINT64_C(16) << 20)
+struct cache_fill *cache_reader_fill(
+        struct cache_reader *reader, const struct cache_query *query, uint64_t until);
 // Goes to `offset` of the representation (a range). Where the bytes are still to come, peek waits for them.
 // False before the head, beyond the end, and backwards in a stream.
 bool cache_reader_seek(struct cache_reader *reader, uint64_t offset);
