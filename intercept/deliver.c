@@ -179,6 +179,7 @@ static enum run send_content(struct session *session) {
         return request->parts ? cut(session) : end(session); // of a range something is missing
     case READ_BROKEN:
     case READ_GONE:
+    case READ_HOLE:
         return cut(session);
     }
     UNREACHABLE("read");

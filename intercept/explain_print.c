@@ -22,6 +22,8 @@ static const char *lookup_word(enum lookup lookup) {
         return "MISS";
     case LOOKUP_PASS:
         return "PASS";
+    case LOOKUP_WAIT:
+        return "WAIT";
     }
     UNREACHABLE("lookup");
 }
@@ -134,6 +136,8 @@ static const char *answer_of(const struct explained_place *place) {
         return "from the origin, and offered to the store";
     case LOOKUP_PASS:
         return "from the origin, past the store";
+    case LOOKUP_WAIT:
+        return "what is on the disk decides, which is being read";
     }
     UNREACHABLE("lookup");
 }

@@ -107,6 +107,7 @@ static enum run look_at_head(struct session *session) {
     case READ_WAIT:
         return RUN_WAIT;
     case READ_END:
+    case READ_HOLE:
         break;
     }
     UNREACHABLE("a head does not end");

@@ -69,6 +69,8 @@ enum run step_lookup(struct session *session) {
     case LOOKUP_STALE:
     case LOOKUP_MISS:
         return ask_origin(session, fill);
+    case LOOKUP_WAIT:
+        break;
     case LOOKUP_PASS:
         if (!fill)
             return answer_unavailable(session, request->lookup_reason);
