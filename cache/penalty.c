@@ -98,7 +98,7 @@ static double apply_size(double days, const struct penalties *penalties, int64_t
 static const struct penalty_action *kind_of(
         const struct penalties *penalties, const struct penalty_facts *facts) {
     if (facts->status >= 400)
-        return &penalties->negative;
+        return &penalties->negative_cached;
     if (facts->has_explicit_lifetime && facts->is_expired)
         return facts->has_validator ? &penalties->expired_but_checkable : &penalties->expired;
     if (facts->is_redirect)

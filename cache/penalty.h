@@ -46,7 +46,7 @@ struct penalty_size {
 
 struct penalties {
     double reference_days; // 0: nothing is dropped for its age alone
-    struct penalty_action negative, expired, expired_but_checkable, redirect, not_checkable;
+    struct penalty_action negative_cached, expired, expired_but_checkable, redirect, not_checkable;
     struct penalty_size large, small;
     // The first urlmask for the URL, NULL: none. NULL: there are no masks at all.
     const struct penalty_action *(*find_mask)(const void *context, struct view authority, struct view path);

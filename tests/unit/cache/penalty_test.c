@@ -55,7 +55,7 @@ static struct penalties all_of_them(void) {
     static struct penalty_action of_mask;
     of_mask = act("+1000");
     return (struct penalties){.reference_days = 365,
-            .negative = act("*2"),
+            .negative_cached = act("*2"),
             .expired = act("*3"),
             .expired_but_checkable = act("*5"),
             .redirect = act("*7"),
