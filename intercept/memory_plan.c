@@ -52,6 +52,10 @@ static int64_t sum_beside_cache(const struct memory_plan *plan) {
     return plan->program_bytes + plan->index_bytes + plan->disk_bytes + plan->connection_bytes;
 }
 
+int64_t memory_plan_sum(const struct memory_plan *plan) {
+    return add(sum_beside_cache(plan), plan->cache_bytes);
+}
+
 static int64_t cache_of(const struct config *config, const struct memory_plan *plan) {
     if (!config->memory || config->set_by[DIRECTIVE_cache_mem])
         return config->cache_mem;
@@ -84,7 +88,7 @@ const char *memory_plan_print(const struct memory_plan *plan, char out[static ME
             print_rounded(plan->connection_bytes, connections), plan->client_connections);
     size_t length = view_of(out).length;
     snprintf(out + length, MEMORY_PLAN_TEXT_BYTES - length, "%s",
-            print_rounded(add(sum_beside_cache(plan), plan->cache_bytes), program));
+            print_rounded(memory_plan_sum(plan), program));
     return out;
 }
 
@@ -119,8 +123,7 @@ bool memory_plan_make(struct memory_plan *plan, const struct config *config, con
     plan->connection_bytes = plan->client_connections * CONNECTION_BYTES;
     plan->cache_bytes = cache_of(config, plan);
     int64_t least_cache = config->set_by[DIRECTIVE_cache_mem] ? plan->cache_bytes : MEMORY_PLAN_CACHE_MINIMUM;
-    if (!config->memory || (plan->cache_bytes >= least_cache &&
-                                   add(sum_beside_cache(plan), plan->cache_bytes) <= config->memory))
+    if (!config->memory || (plan->cache_bytes >= least_cache && memory_plan_sum(plan) <= config->memory))
         return true;
     refuse(plan, config, errors);
     return false;

@@ -37,7 +37,8 @@ struct memory_facts {
 bool memory_plan_make(struct memory_plan *plan, const struct config *config, const struct memory_facts *facts,
         struct config_errors *errors);
 
-// "64M = 8M program + 32M cache_mem + ...": what the plan says; the terms without the sum where there is no
-// budget.
+int64_t memory_plan_sum(const struct memory_plan *plan); // of all it has; saturating
+
+// "64M: 8M program + 32M cache_mem + ... = 63M": the budget, if there is one, and what the plan says.
 #define MEMORY_PLAN_TEXT_BYTES 320
 const char *memory_plan_print(const struct memory_plan *plan, char out[static MEMORY_PLAN_TEXT_BYTES]);
