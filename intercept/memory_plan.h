@@ -4,6 +4,9 @@
 //     cache_mem     : the memory tier, all overhead counted
 //     the index     : 18 bytes an object of store_objects (16 of the table, 2 of the ghosts), 64 KiB a volume
 //     the disks     : buffers and threads, 4 MiB a volume
+//     wear          : with `wear on`, what waits to be asked for a second time: a quarter of cache_mem, at
+//     least
+//                     2 MiB a volume
 //     connections   : 40 KiB for each of client_connections, the share of one to an origin included
 //
 // and what is not set follows from it: store_objects (auto) as far as it fits into a quarter,
@@ -21,6 +24,7 @@ struct memory_plan {
     int64_t objects;     // store_objects in force, of all volumes
     int64_t index_bytes;
     int64_t disk_bytes;
+    int64_t wear_bytes;
     int64_t client_connections; // in force
     int64_t connection_bytes;
 };

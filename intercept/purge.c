@@ -59,7 +59,7 @@ static bool take_kind(struct view *what, struct view kind) {
     return true;
 }
 
-static const char *read(struct purge *purge, struct view what) {
+static const char *read_purge(struct purge *purge, struct view what) {
     if (what.length > CONTROL_REQUEST_BYTES - 20)
         return "that is too long";
     purge->kind = PURGE_ALL;
@@ -87,7 +87,7 @@ static const char *read(struct purge *purge, struct view what) {
 
 const char *purge_problem(struct view what) {
     struct purge purge = {0};
-    const char *why = read(&purge, what);
+    const char *why = read_purge(&purge, what);
     acl_mask_free(purge.mask);
     return why;
 }
@@ -116,7 +116,7 @@ static unsigned drop(struct cache *cache, const struct purge *purge) {
 
 void purge_answer(struct cache *cache, struct view what, FILE *out) {
     struct purge purge = {0};
-    const char *why = read(&purge, what);
+    const char *why = read_purge(&purge, what);
     if (why) {
         fprintf(out, "error: %s\n", why);
         return;

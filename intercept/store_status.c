@@ -11,7 +11,7 @@ struct volume_field {
     uint64_t value;
     const char *meaning;
 };
-#define FIELD_COUNT 15
+#define FIELD_COUNT 16
 
 static const char *state_name(enum disk_state state) {
     switch (state) {
@@ -53,6 +53,7 @@ static void fields_of(const struct disk_volume_stats *stats, struct volume_field
             {"objects", volume->objects, "records that the index knows: heads, small objects, chunks"},
             {"index_bytes", volume->index_bytes, "of memory for the index"},
             {"segments", volume->segments, "files"},
+            {"purge_rules", volume->rules, "purges that something stored before them may still meet"},
             {"bytes_put", volume->bytes_put, "given to be written"},
             {"bytes_written", volume->bytes_written, "written, with what was carried over"},
             {"reclaimed", volume->reclaimed, "segments given up to make room"},
