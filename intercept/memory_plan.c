@@ -40,7 +40,9 @@ static int64_t objects_of(
 }
 
 static int64_t connections_of(const struct config *config, const struct memory_facts *facts) {
-    if (!config->memory || config->client_connections)
+    if (config->client_connections)
+        return config->client_connections;
+    if (!config->memory)
         return facts->client_connections;
     int64_t fits = most(config->memory / SHARE / CONNECTION_BYTES, CONNECTIONS_MINIMUM);
     return least(facts->client_connections, fits);

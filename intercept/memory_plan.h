@@ -32,7 +32,7 @@ struct memory_plan {
 struct memory_facts {
     int64_t machine_bytes;      // of memory; 0: not known
     unsigned workers;           // in force
-    int64_t client_connections; // in force without a budget: configured, or from the descriptor limit
+    int64_t client_connections; // what the descriptor limit has room for
 };
 
 #define MEMORY_PLAN_CACHE_MINIMUM (INT64_C(4) << 20) // less is no default

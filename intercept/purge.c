@@ -27,7 +27,7 @@ static const char *set_authority(struct purge *purge, const struct authority *au
 static const char *read_host(struct purge *purge) {
     struct authority authority;
     if (!authority_parse(purge->text, &authority))
-        return "that is no host; write NAME or NAME:PORT";
+        return "write NAME or NAME:PORT";
     return set_authority(purge, &authority);
 }
 

@@ -75,8 +75,6 @@ static bool plan_memory(const struct config *config, unsigned connections, struc
 bool settings_validate(const struct config *config, struct config_errors *errors) {
     struct memory_plan plan;
     uint64_t possible = free_descriptors(config) / DESCRIPTORS_A_SESSION;
-    if (config->client_connections)
-        possible = (uint64_t)config->client_connections;
     return plan_memory(
             config, possible < CONNECTIONS_MAXIMUM ? (unsigned)possible : CONNECTIONS_MAXIMUM, &plan, errors);
 }

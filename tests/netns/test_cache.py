@@ -203,11 +203,12 @@ def test_what_may_not_be_stored_is_shared_with_nobody(way):
 
 # Purge
 
-@pytest.mark.parametrize("what", ["url", "host", "all"])
+@pytest.mark.parametrize("what", ["url", "prefix", "host", "mask", "all"])
 def test_purge(way, what):
     target = way.unique("/static/70")
     assert twice(way, target)[0].cache == "hit"
-    words = {"url": [f"http://{way.host}{target}"], "host": ["--host", way.host], "all": ["--all"]}[what]
+    words = {"url": [f"http://{way.host}{target}"], "host": ["--host", way.host],
+        "prefix": ["--prefix", f"http://{way.host}/static/"], "mask": ["--mask", "*" + target], "all": ["--all"]}[what]
     way.daemon.command("purge", *words)
     assert way.fetch(target).cache != "hit"
     assert way.fetch(target).cache == "hit"

@@ -494,6 +494,29 @@ static void older_does_not_replace_newer(void) {
     cache_free(cache);
 }
 
+static bool ends_in_b(void *context, struct view authority, struct view path) {
+    ++*(unsigned *)context;
+    return view_equal(authority, VIEW("host")) && path.data[path.length - 1] == 'b';
+}
+
+static void purging_by_pattern(void) {
+    struct cache *cache = new_cache(1 << 20);
+    unsigned asked = 0;
+    static const char *const paths[] = {"/a/a", "/a/b", "/a", "/b/b", "/c"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        play_store(cache, paths[i], HOST, FRESH, 100, NOW);
+    CU_ASSERT_EQUAL(cache_purge_prefix(cache, VIEW("other"), VIEW("/")), 0);
+    CU_ASSERT_EQUAL(cache_purge_prefix(cache, VIEW("host"), VIEW("/a/")), 2);
+    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/a", HOST, NOW), LOOKUP_HIT);
+    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/a/a", HOST, NOW), LOOKUP_MISS);
+    CU_ASSERT_EQUAL(cache_purge_mask(cache, ends_in_b, &asked, VIEW("*b")), 1);
+    CU_ASSERT_EQUAL(asked, 3);
+    CU_ASSERT_EQUAL(play_probe(cache, "GET", "/c", HOST, NOW), LOOKUP_HIT);
+    CU_ASSERT_EQUAL(cache_purge_prefix(cache, VIEW("host"), VIEW("/")), 2);
+    CU_ASSERT_EQUAL(objects_of(cache), 0);
+    cache_free(cache);
+}
+
 static void purging(void) {
     struct cache *cache = new_cache(1 << 20);
     uint64_t before = bytes_of(cache);
@@ -544,4 +567,5 @@ SUITE(cache, CASE(miss_then_hit), CASE(small_in_one_piece), CASE(scope), CASE(pa
         CASE(request_without_storing), CASE(nothing_is_stored_without_memory), CASE(joining), CASE(marker),
         CASE(marker_gives_way), CASE(markers_are_bounded), CASE(conditional_miss), CASE(abandoning),
         CASE(cut_short_is_never_stored), CASE(no_body), CASE(variants), CASE(variants_are_bounded),
-        CASE(replacing), CASE(older_does_not_replace_newer), CASE(purging), CASE(invalidating))
+        CASE(replacing), CASE(older_does_not_replace_newer), CASE(purging_by_pattern), CASE(purging),
+        CASE(invalidating))

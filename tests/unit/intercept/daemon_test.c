@@ -132,6 +132,11 @@ static int life(void) {
     REQUIRE(strstr(ask("purge all"), "0 responses dropped"));
     REQUIRE(strstr(ask("purge url http://EXAMPLE.com:80/x"), "0 responses dropped"));
     REQUIRE(strstr(ask("purge host example.com"), "0 responses dropped"));
+    REQUIRE(strstr(ask("purge prefix http://example.com/x"), "0 responses dropped"));
+    REQUIRE(strstr(ask("purge mask */x/*"), "0 responses dropped"));
+    REQUIRE(ask("purge mask http://x/#a")[0] == '!' && ask("purge prefix x y")[0] == '!');
+    REQUIRE(ask("purge everything")[0] == '!' && strstr(ask("store status"), "no volumes"));
+    REQUIRE(strstr(ask("store status json"), "{\"volumes\":[]}"));
     REQUIRE(ask("purge url ftp://x/")[0] == '!' && ask("purge host [")[0] == '!' && ask("dance")[0] == '!');
     kill(daemon_pid, SIGTERM);
     REQUIRE(wait_end() == 0);
