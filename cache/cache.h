@@ -44,11 +44,11 @@ struct cache_reader {
     uint64_t offset;
     struct cache_reader *next;
     struct cache_reader **link;
-    struct chunk *chunk; // where `offset` lies, counted; NULL: not looked up
-    uint64_t run_end;    // of the bytes there that follow one another
+    struct chunk *chunk;                         // where `offset` lies, counted; NULL: not looked up
+    uint64_t run_end;                            // of the bytes there that follow one another
     struct cache_reader *wait_next, **wait_link; // among those who wait for content
-    bool awaits;    // by the body's lock
-    bool has_looked; // at the content
+    bool awaits;                                 // by the body's lock
+    bool has_looked;                             // at the content
     unsigned char role;
     unsigned char source; // enum cache_source, as far as the lookup or what it follows decided
     const char *reason;
@@ -83,9 +83,9 @@ enum lookup {
                   // cache_fill_fields() when there are any (of other variants)
     LOOKUP_PASS,  // this request is not for the store (method, no_cache, its own no-store ...);
                   // reader attached to a new stream; the caller fetches through `fill`
-    LOOKUP_WAIT,  // what is stored under the name is being read from a disk: the reader's wake is called once,
-                  // soon, whatever comes of it; then look up again with the same reader. Detach it to stop
-                  // waiting
+    LOOKUP_WAIT, // what is stored under the name is being read from a disk: the reader's wake is called once,
+                 // soon, whatever comes of it; then look up again with the same reader. Detach it to stop
+                 // waiting
 };
 
 // Looks up, and attaches `reader`, which must be detached. `*fill` is set (owned by the caller, who ends it
@@ -111,8 +111,8 @@ enum fill_kind {
     FILL_STALE, // the response tells of trouble, and what is stored may stand in for it [RFC 5861 §4]: every
                 // reader now reads that; the caller ends the fill with finish and drops the body
     FILL_AGAIN, // an answer that is none to what the store has asked: nothing has changed. The caller sends
-                // the request again, as its client has it, without cache_fill_fields(), and calls this again
-                // with the answer
+                // the request again with what cache_fill_fields() says now, the client's own range or
+                // nothing, and calls this again with the answer
 };
 
 struct cache_response {
