@@ -232,6 +232,13 @@ void cache_reader_detach(struct cache_reader *reader);
 unsigned cache_purge_url(struct cache *cache, struct view authority, struct view path); // every scope
 unsigned cache_purge_host(struct cache *cache, struct view authority);
 unsigned cache_purge_all(struct cache *cache);
+// Of one host, what begins with `path_prefix`.
+unsigned cache_purge_prefix(struct cache *cache, struct view authority, struct view path_prefix);
+// What `matches` says; it is called with a lock held and must only look. `mask_text` is what it was made of,
+// for a record of the purge that outlives the process.
+unsigned cache_purge_mask(struct cache *cache,
+        bool (*matches)(void *context, struct view authority, struct view path), void *context,
+        struct view mask_text);
 // A response to the query's request [RFC 9111 §4.4]: when the method is unsafe (or unknown) and the status
 // 2xx or 3xx, what is stored under the query's key is dropped, and what Location and Content-Location name,
 // as far as it is of the same origin; fills that run under these keys will not be stored.
@@ -250,6 +257,10 @@ struct cache_stats {
     uint64_t evictions;
 };
 void cache_stats(struct cache *cache, struct cache_stats *stats);
+
+struct disk_volume_stats; // cache/disk.h
+// Of each volume, at most DISK_VOLUMES_MAX; how many there are.
+unsigned cache_disk_stats(struct cache *cache, struct disk_volume_stats *out);
 
 // ---- explaining ----
 
