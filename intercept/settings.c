@@ -73,6 +73,14 @@ static void set_limits(struct settings *settings) {
     settings->client_connections_per_host = per_host;
 }
 
+static void set_quick_abort(struct settings *settings) {
+    settings->quick_abort = (struct quick_abort){
+            .minimum_bytes = QUICK_ABORT_MINIMUM_BYTES,
+            .maximum_bytes = QUICK_ABORT_MAXIMUM_BYTES,
+            .percent = QUICK_ABORT_PERCENT,
+    };
+}
+
 // ---- our name ----
 
 static size_t read_machine_id(char *out, size_t size) {
@@ -163,6 +171,7 @@ struct settings *settings_build(struct config *config, struct config_errors *err
     settings->config = config;
     atomic_init(&settings->references, 1);
     set_limits(settings);
+    set_quick_abort(settings);
     set_connect_ports(settings);
     bool good = set_via_name(settings, errors);
     good = listen_validate(config, errors) && good;

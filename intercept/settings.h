@@ -16,6 +16,7 @@
 #include "admin/config.h"
 #include "cache/cache.h"
 #include "intercept/access_log.h"
+#include "intercept/quick_abort.h"
 #include "intercept/store_rules.h"
 
 #include <stdatomic.h>
@@ -30,6 +31,7 @@ struct settings {
     unsigned client_connections; // limits in force, after `0: from the descriptor limit`
     unsigned client_connections_per_host;
     unsigned upstream_connections;
+    struct quick_abort quick_abort;
     struct settings *next_retired; // the supervisor's: replaced, but still in use
     _Atomic unsigned references;
 };
