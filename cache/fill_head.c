@@ -83,8 +83,9 @@ static void publish_head(
 static void begin_flow(struct cache_fill *fill, const struct cache_response *response) {
     struct cache_object *object = fill->object;
     uint64_t end = fill->content_length < 0 ? BODY_SIZE_UNKNOWN : (uint64_t)fill->content_length;
-    if (!response->has_body)
-        body_set_size(object->body, 0);
+    bool is_whole = !fill->is_resuming && response->head->status != 206 && fill->content_length >= 0;
+    if (is_whole)
+        body_set_size(object->body, (uint64_t)fill->content_length);
     if (!fill->flow.is_running)
         body_begin(object->body, &fill->flow, object->start, end);
     body_confirm(object->body, &fill->flow);

@@ -347,7 +347,8 @@ static void broken_off(void) {
         play_send(&play, 6000);
         CU_ASSERT_EQUAL(play_head(&play), READ_READY);
         play_abandon(&play);
-        CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_BROKEN);
+        bool can_go_on = rows[i].is_kept && strstr(rows[i].fields, "Accept-Ranges"); // at once, for this reader
+        CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), can_go_on ? READ_HOLE : READ_BROKEN);
         CU_ASSERT_EQUAL(play.received, 6000);
         play_end(&play);
         if (rows[i].is_kept != has_range(cache, 0, 5999, 0))
@@ -671,11 +672,11 @@ static void many_parts(void) {
     uint64_t before = stats_of(cache).bytes;
     unsigned hits = 0;
     for (unsigned i = 0; i < 3 * CHUNK_SPANS_MAX; i++)
-        store_part(cache, i * 1000, i * 1000 + 100 + i, SIZE, FRESH STRONG, 0, NOW);
+        store_part(cache, i * 520, i * 520 + 100 + i, SIZE, FRESH STRONG, 0, NOW);
     for (unsigned i = 0; i < 3 * CHUNK_SPANS_MAX; i++)
-        hits += has_range(cache, i * 1000, i * 1000 + 100 + i, 0);
+        hits += has_range(cache, i * 520, i * 520 + 100 + i, 0);
     CU_ASSERT_EQUAL(hits, CHUNK_SPANS_MAX);
-    CU_ASSERT_TRUE(has_range(cache, (3 * CHUNK_SPANS_MAX - 1) * 1000, (3 * CHUNK_SPANS_MAX - 1) * 1000 + 100, 0));
+    CU_ASSERT_TRUE(has_range(cache, (3 * CHUNK_SPANS_MAX - 1) * 520, (3 * CHUNK_SPANS_MAX - 1) * 520 + 100, 0));
     CU_ASSERT_TRUE(stats_of(cache).bytes - before < 3 * CHUNK_SPANS_MAX * 1500);
     free_exactly(cache, before);
 }
@@ -736,14 +737,16 @@ static void take_turn(struct cache *cache, unsigned *state) {
         ask(&play, cache, first, last, NOW);
     bool is_own = play.fill;
     if (is_own) {
-        bool is_rest = cache_fill_fields(play.fill).length > 0;
-        first = is_rest ? strtoull(cache_fill_fields(play.fill).data + strlen("Range: bytes="), NULL, 10)
-                        : first;
-        if (is_plain && !is_rest)
+        uint64_t from, to, end = is_plain ? SIZE : last + 1;
+        if (asked_hole(&play, SIZE, &from, &to)) {
+            answer_part(&play, from, to, SIZE, FRESH STRONG);
+            first = from;
+            end = to + 1;
+        } else if (is_plain) {
             play_answer(&play, 200, FRESH STRONG "Accept-Ranges: bytes\n", SIZE);
-        else
-            answer_part(&play, first, is_rest ? SIZE - 1 : last, SIZE, FRESH STRONG);
-        uint64_t end = is_plain ? SIZE : last + 1;
+        } else {
+            answer_part(&play, first, last, SIZE, FRESH STRONG);
+        }
         send_by_the_way(&play, rand_r(state) % 3 ? end : (end + play.sent) / 2, end, first);
     }
     if (play.lookup == LOOKUP_HIT && !is_plain) {
@@ -751,7 +754,8 @@ static void take_turn(struct cache *cache, unsigned *state) {
             CU_FAIL("a hit without a head");
         CU_ASSERT_TRUE(cache_reader_seek(&play.reader, first));
         play.received = first;
-        CU_ASSERT_EQUAL(play_read(&play, last - first + 1), READ_READY);
+        enum read read = play_read(&play, last - first + 1); // what comes for another may break off
+        CU_ASSERT_TRUE(read == READ_READY || read == READ_WAIT || read == READ_HOLE);
     } else if (!is_own && play_head(&play) == READ_READY) {
         play.received = play.head.status == 206 ? first : 0; // of another's 206, that lies somewhere in it
         CU_ASSERT_TRUE(cache_reader_seek(&play.reader, play.received));
