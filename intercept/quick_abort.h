@@ -13,10 +13,6 @@ struct quick_abort {
     unsigned percent;       // else it goes on once so much of it has come
 };
 
-#define QUICK_ABORT_MINIMUM_BYTES (256 * 1024)
-#define QUICK_ABORT_MAXIMUM_BYTES (UINT64_C(64) << 20)
-#define QUICK_ABORT_PERCENT 50
-
 // `left`: bytes still to come; -1: not known, then it goes on for `minimum_bytes` more, of which `alone` have
 // come, where the client had its answer without the content and did not break it off (`is_answered`). `done`:
 // bytes that came.

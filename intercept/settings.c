@@ -75,9 +75,9 @@ static void set_limits(struct settings *settings) {
 
 static void set_quick_abort(struct settings *settings) {
     settings->quick_abort = (struct quick_abort){
-            .minimum_bytes = QUICK_ABORT_MINIMUM_BYTES,
-            .maximum_bytes = QUICK_ABORT_MAXIMUM_BYTES,
-            .percent = QUICK_ABORT_PERCENT,
+            .minimum_bytes = (uint64_t)settings->config->quick_abort_min,
+            .maximum_bytes = (uint64_t)settings->config->quick_abort_max,
+            .percent = (unsigned)settings->config->quick_abort_pct,
     };
 }
 

@@ -408,7 +408,7 @@ def test_a_crowd_goes_on_in_mid_body(play):
 
 # ---- clients that leave (quick_abort) ----
 
-@pytest.mark.parametrize("at, goes_on", [(CHUNK, False), (SIZE // 2 - 100, False), (SIZE // 2 + 100, True),
+@pytest.mark.parametrize("at, goes_on", [(CHUNK, False), (SIZE * 3 // 4 - 100, False), (SIZE * 3 // 4 + 100, True),
     (SIZE - 1000, True)])
 def test_a_client_leaves(play, at, goes_on):
     origin = Origin()
