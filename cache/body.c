@@ -16,6 +16,29 @@ static uint64_t most(uint64_t a, uint64_t b) {
 
 // ---- life ----
 
+static void charge(struct body *body, uint64_t bytes) {
+    if (body->is_stream)
+        atomic_fetch_add_explicit(&body->cache->budget.streams, bytes, memory_order_relaxed);
+    else
+        budget_charge(body->cache, bytes);
+}
+
+// The same for bytes of which `reserved` are counted already, of the store's budget.
+static void spend(struct body *body, uint64_t bytes, uint64_t *reserved) {
+    uint64_t part = body->is_stream ? 0 : least(*reserved, bytes);
+    *reserved -= part;
+    body->charged += bytes;
+    charge(body, bytes - part);
+}
+
+static void give(struct body *body, uint64_t bytes) {
+    body->charged -= bytes;
+    if (body->is_stream)
+        atomic_fetch_sub_explicit(&body->cache->budget.streams, bytes, memory_order_relaxed);
+    else
+        budget_give(body->cache, bytes);
+}
+
 struct body *body_new(struct cache *cache, bool is_stream) {
     struct body *body = memory_new(sizeof *body);
     *body = (struct body){.cache = cache,
@@ -27,24 +50,8 @@ struct body *body_new(struct cache *cache, bool is_stream) {
     body->chunks = &body->single;
     pthread_mutex_init(&body->writing, NULL);
     pthread_mutex_init(&body->lock, NULL);
-    body_charge(body, body->charged);
+    charge(body, body->charged);
     return body;
-}
-
-// Counts what `charged` has already.
-void body_charge(struct body *body, uint64_t bytes) {
-    if (body->is_stream)
-        atomic_fetch_add_explicit(&body->cache->budget.streams, bytes, memory_order_relaxed);
-    else
-        budget_charge(body->cache, bytes);
-}
-
-static void give(struct body *body, uint64_t bytes) {
-    body->charged -= bytes;
-    if (body->is_stream)
-        atomic_fetch_sub_explicit(&body->cache->budget.streams, bytes, memory_order_relaxed);
-    else
-        budget_give(body->cache, bytes);
 }
 
 static void body_free(struct body *body) {
@@ -144,7 +151,7 @@ static void make_room(struct body *body) {
     body->chunk_room = room;
 }
 
-static struct chunk *add(struct body *body, uint64_t number) {
+static struct chunk *add(struct body *body, uint64_t number, uint64_t *reserved) {
     uint64_t left = body->size == BODY_SIZE_UNKNOWN ? BODY_CHUNK_BYTES : body->size - number * BODY_CHUNK_BYTES;
     struct chunk *chunk = chunk_new(body, (uint32_t)number, (uint32_t)least(left, BODY_CHUNK_BYTES));
     unsigned at = place_of(body, number);
@@ -153,7 +160,7 @@ static struct chunk *add(struct body *body, uint64_t number) {
     body->chunks[at] = chunk;
     body->chunk_count++;
     chunk->charged = (uint32_t)memory_cost(chunk_struct_bytes(chunk->length));
-    body->charged += chunk->charged;
+    spend(body, chunk->charged, reserved);
     if (atomic_load_explicit(&body->is_by_chunks, memory_order_relaxed))
         queue_chunk(body, chunk);
     return chunk;
@@ -262,53 +269,48 @@ uint64_t body_cost(const struct body *body, const struct flow *flow, size_t leng
     return room + (is_new ? memory_cost(chunk_struct_bytes(BODY_CHUNK_BYTES)) : 0);
 }
 
-// The chunk that holds the flow's position, counted for the flow. Returns what it takes of the budget.
-static uint32_t settle(struct body *body, struct flow *flow) {
+// The chunk that holds the flow's position, counted for the flow.
+static void settle(struct body *body, struct flow *flow, uint64_t *reserved) {
     uint64_t number = flow->position / BODY_CHUNK_BYTES;
     struct chunk *old = flow->chunk;
-    uint32_t cost = 0;
     if (old && old->number == number)
-        return 0;
+        return;
     pthread_mutex_lock(&body->lock);
     struct chunk *chunk = find(body, flow->position);
-    if (!chunk) {
-        chunk = add(body, number);
-        cost = chunk->charged;
-    }
+    if (!chunk)
+        chunk = add(body, number, reserved);
     flow->chunk = chunk_get(chunk);
     pthread_mutex_unlock(&body->lock);
     chunk_put(old);
-    return cost;
 }
 
-static void publish(struct body *body, struct flow *flow, uint32_t from, uint32_t to, uint32_t cost) {
+static void publish(struct body *body, struct flow *flow, uint32_t from, uint32_t to, uint32_t cost,
+        uint64_t *reserved) {
     uint64_t start = start_of(flow->chunk);
     pthread_mutex_lock(&body->lock);
     chunk_add(flow->chunk, from, to);
     flow->chunk->charged += cost;
-    body->charged += cost;
+    spend(body, cost, reserved);
     flow->position = start + to;
     wake_reached(body, start + from, start + to);
     pthread_mutex_unlock(&body->lock);
 }
 
-uint64_t body_write(struct body *body, struct flow *flow, const void *data, size_t length) {
+void body_write(
+        struct body *body, struct flow *flow, const void *data, size_t length, uint64_t *reserved) {
     const char *bytes = data;
-    uint64_t cost = 0;
     pthread_mutex_lock(&body->writing);
     while (length) {
-        cost += settle(body, flow);
+        settle(body, flow, reserved);
         uint32_t from = (uint32_t)(flow->position % BODY_CHUNK_BYTES);
         uint32_t part = (uint32_t)least(length, BODY_CHUNK_BYTES - from);
         CHECK(from + part <= flow->chunk->length);
         uint32_t blocks = chunk_copy(flow->chunk, from, bytes, part);
-        publish(body, flow, from, from + part, blocks);
-        cost += blocks;
+        publish(body, flow, from, from + part, blocks, reserved);
         bytes += part;
         length -= part;
     }
     pthread_mutex_unlock(&body->writing);
-    return cost;
 }
 
 void body_skip(struct body *body, struct flow *flow, size_t length) {
@@ -329,7 +331,7 @@ void body_become_stream(struct body *body) {
     if (!body->is_stream) {
         budget_give(body->cache, body->charged);
         body->is_stream = true;
-        body_charge(body, body->charged);
+        charge(body, body->charged);
     }
     pthread_mutex_unlock(&body->lock);
 }

@@ -65,8 +65,6 @@ void body_set_can_ask(struct body *body);
 void body_set_size(struct body *body, uint64_t size); // once
 uint64_t body_size(struct body *body);
 uint64_t body_charged(struct body *body);
-// Counts bytes that `charged` has already.
-void body_charge(struct body *body, uint64_t bytes);
 
 // ---- flows ----
 
@@ -75,9 +73,10 @@ void body_begin(struct body *body, struct flow *flow, uint64_t from, uint64_t en
 void body_confirm(struct body *body, struct flow *flow);
 // What the next `length` bytes of the flow will take of the budget, at the most.
 uint64_t body_cost(const struct body *body, const struct flow *flow, size_t length);
-// Copies what is not there yet, and goes on by `length`. Returns what was taken of the budget for it, counted
-// nowhere yet but in `charged`.
-uint64_t body_write(struct body *body, struct flow *flow, const void *data, size_t length);
+// Copies what is not there yet, and goes on by `length`. What it takes is counted, as far as *reserved, which
+// it lessens, has not been before.
+void body_write(
+        struct body *body, struct flow *flow, const void *data, size_t length, uint64_t *reserved);
 void body_skip(struct body *body, struct flow *flow, size_t length); // the same without keeping anything
 void body_end(struct body *body, struct flow *flow);                 // idempotent; wakes all who wait
 // What it holds from now on is a stream's.

@@ -308,12 +308,6 @@ size_t cache_fill_room(struct cache_fill *fill, void (*wake)(void *owner), void 
     return fill->told = room;
 }
 
-static void count(struct cache_fill *fill, uint64_t cost) {
-    uint64_t reserved = fill->reserved < cost ? fill->reserved : cost;
-    fill->reserved -= reserved;
-    body_charge(fill->object->body, cost - reserved);
-}
-
 // Nobody reads this stream, and nobody can come to: what arrives is dropped.
 static bool drop_unread(struct cache_object *object, struct flow *flow, size_t length) {
     pthread_mutex_lock(&object->lock);
@@ -341,7 +335,7 @@ void cache_fill_append(struct cache_fill *fill, const void *data, size_t length)
     length = cut_surplus(fill, length);
     if (length == 0 || (object->streaming && drop_unread(object, &fill->flow, length)))
         return;
-    count(fill, body_write(object->body, &fill->flow, data, length));
+    body_write(object->body, &fill->flow, data, length, &fill->reserved);
 }
 
 // ---- the end ----

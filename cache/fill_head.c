@@ -80,10 +80,10 @@ static void publish_head(
     pthread_mutex_unlock(&object->lock);
 }
 
-static void begin_flow(struct cache_fill *fill, const struct cache_response *response) {
+static void begin_flow(struct cache_fill *fill) {
     struct cache_object *object = fill->object;
     uint64_t end = fill->content_length < 0 ? BODY_SIZE_UNKNOWN : (uint64_t)fill->content_length;
-    bool is_whole = !fill->is_resuming && response->head->status != 206 && fill->content_length >= 0;
+    bool is_whole = !fill->is_resuming && !object->end && fill->content_length >= 0;
     if (is_whole)
         body_set_size(object->body, (uint64_t)fill->content_length);
     if (!fill->flow.is_running)
@@ -98,7 +98,7 @@ static enum fill_kind begin_stream(struct cache_fill *fill, const struct arrival
     // The body of what is stored stays as it is, when a part of it came with a head that may not be stored.
     if (atomic_load_explicit(&object->body->references, memory_order_acquire) == 1)
         body_become_stream(object->body);
-    begin_flow(fill, arrival->response);
+    begin_flow(fill);
     publish_head(object, head, arrival->verdict.reason, true);
     return FILL_STREAM;
 }
@@ -143,7 +143,7 @@ static enum fill_kind begin_storing(struct cache_fill *fill, struct arrival *arr
     bool is_shared = !head->freshness.no_cache && head->freshness.lifetime_s > head->freshness.initial_age_s;
     mark(fill, is_shared ? MARKER_NONE : MARKER_ALONE);
     partial_choose_body(fill, head);
-    begin_flow(fill, arrival->response);
+    begin_flow(fill);
     publish_head(object, head, arrival->verdict.reason, false);
     return FILL_STORE;
 }

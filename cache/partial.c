@@ -15,6 +15,13 @@ static struct view value_of(const struct http_head *head, enum field_id id) {
 
 // ---- what it serves ----
 
+static bool is_within(const struct range_list *ranges, uint64_t first, uint64_t end) {
+    for (unsigned i = 0; i < ranges->count; i++)
+        if (ranges->all[i].first < first || ranges->all[i].last >= end)
+            return false;
+    return true;
+}
+
 static bool covers(struct body *body, const struct range_list *ranges) {
     for (unsigned i = 0; i < ranges->count; i++)
         if (!body_serves(body, ranges->all[i].first, ranges->all[i].last))
@@ -53,7 +60,7 @@ bool partial_will_serve(struct cache_object *object, const struct cache_query *q
     case RANGES_UNSATISFIABLE:
         return !is_part;
     case RANGES_SOME:
-        return covers(object->body, &ranges);
+        return (!is_part || is_within(&ranges, object->start, object->end)) && covers(object->body, &ranges);
     }
     UNREACHABLE("an outcome of ranges");
 }

@@ -149,14 +149,14 @@ static enum read read_absent(const struct cache_reader *reader) {
     case PHASE_PENDING:
     case PHASE_PASSED_ON:
         break;
-    case PHASE_ENDED:
-        return READ_END;
     case PHASE_ARRIVING:
     case PHASE_WHOLE:
-    case PHASE_BROKEN:
-        if (is_over && phase != PHASE_BROKEN)
+    case PHASE_ENDED:
+        if (is_over)
             return READ_END;
-        return object->head && body_can_ask(object->body) ? READ_HOLE : READ_BROKEN;
+        return body_can_ask(object->body) ? READ_HOLE : READ_BROKEN;
+    case PHASE_BROKEN:
+        return body_can_ask(object->body) ? READ_HOLE : READ_BROKEN;
     }
     UNREACHABLE("a phase of an object that is read");
 }
