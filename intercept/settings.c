@@ -20,6 +20,10 @@
 #define OWN_DESCRIPTORS 24     // standard streams, control, netlink, signals, configuration files being read
 #define DESCRIPTORS_A_WORKER 4 // epoll, eventfd, a resolver's socket or two
 #define DESCRIPTORS_A_SESSION 3u // client, upstream, and a share of the tunnels' pipes
+#define SEGMENTS_A_VOLUME 2048   // of 4 MiB to 1 GiB each, as cache/volume.h has it
+#define SEGMENT_BYTES_LEAST (UINT64_C(4) << 20)
+#define SEGMENT_BYTES_MOST (UINT64_C(1) << 30)
+#define DESCRIPTORS_A_VOLUME 128 // directories, the journal, small segments, records with one of their own
 #define WORKERS_MAXIMUM 256
 
 unsigned settings_workers(const struct config *config) {
@@ -41,11 +45,28 @@ static unsigned count_directives(const struct config *config, enum directive_id 
     return count;
 }
 
+// Every segment of a volume is an open file.
+static uint64_t disk_descriptors(const struct config *config) {
+    struct config_errors none = {0};
+    struct cache_dirs dirs;
+    uint64_t count = 0;
+    cache_dirs_read(config, &dirs, &none);
+    config_errors_fini(&none);
+    for (unsigned i = 0; i < dirs.count; i++) {
+        uint64_t bytes = (uint64_t)dirs.dirs[i].bytes, segment = bytes / SEGMENTS_A_VOLUME;
+        segment = segment < SEGMENT_BYTES_LEAST ? SEGMENT_BYTES_LEAST : segment;
+        segment = segment > SEGMENT_BYTES_MOST ? SEGMENT_BYTES_MOST : segment;
+        count += bytes / segment + DESCRIPTORS_A_VOLUME;
+    }
+    return count;
+}
+
 static uint64_t free_descriptors(const struct config *config) {
     struct rlimit files = {.rlim_cur = 1024};
     getrlimit(RLIMIT_NOFILE, &files);
     unsigned points = count_directives(config, DIRECTIVE_listen);
     uint64_t used = OWN_DESCRIPTORS + count_directives(config, DIRECTIVE_access_log) +
+                    disk_descriptors(config) +
                     (uint64_t)settings_workers(config) * (DESCRIPTORS_A_WORKER + (points ? points : 1));
     return files.rlim_cur > used + DESCRIPTORS_A_SESSION ? files.rlim_cur - used : DESCRIPTORS_A_SESSION;
 }

@@ -3,7 +3,8 @@
 //
 // Limits come from the descriptor limit (RLIMIT_NOFILE, `files` below) where the configuration says 0:
 //
-//     free                 = files - 24 - access logs - workers x (4 + listen points), at least 3
+//     free                 = files - 24 - access logs - workers x (4 + listen points) - volumes x (128 +
+//                            segments, at most 2048 up to 2 TiB), at least 3
 //     client_connections   = free / 3, at most 65536, and what `memory` has room for (memory_plan.h)
 //     upstream_connections = free / 3, at most 65536, kept ones included
 //     the last third       : pipes of tunnels, four descriptors each
