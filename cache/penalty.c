@@ -110,6 +110,8 @@ static double apply_size(double days, const struct penalties *penalties, int64_t
     return days;
 }
 
+static const struct penalty_action nothing = {PENALTY_MULTIPLY, 1};
+
 static const struct penalty_action *kind_of(
         const struct penalties *penalties, const struct penalty_facts *facts) {
     if (facts->status >= 400)
@@ -118,16 +120,15 @@ static const struct penalty_action *kind_of(
         return facts->has_validator ? &penalties->expired_but_checkable : &penalties->expired;
     if (facts->is_redirect)
         return &penalties->redirect;
-    return facts->has_validator ? NULL : &penalties->not_checkable;
+    return facts->has_validator ? &nothing : &penalties->not_checkable;
 }
 
 double penalty_age(const struct penalties *penalties, const struct penalty_facts *facts, double age_s) {
     double days = apply_size(age_s / DAY_S, penalties, facts->body_bytes);
-    const struct penalty_action *action = kind_of(penalties, facts);
-    if (action)
-        days = apply(days, action);
-    action = penalties->find_mask ? penalties->find_mask(penalties->context, facts->authority, facts->path)
-                                  : NULL;
+    days = apply(days, kind_of(penalties, facts));
+    const struct penalty_action *action =
+            penalties->find_mask ? penalties->find_mask(penalties->context, facts->authority, facts->path)
+                                 : NULL;
     return action ? apply(days, action) : days;
 }
 
