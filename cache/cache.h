@@ -19,6 +19,7 @@
 #include <sys/uio.h>
 
 struct cache;
+struct disk;
 struct cache_object; // a response, whole or arriving; counted by its readers, its fill and the store's index
 struct chunk;
 struct load;
