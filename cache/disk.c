@@ -257,6 +257,12 @@ static bool wait_for_closed(struct disk *disk) {
     return true;
 }
 
+// The memory stays: their threads use it.
+static void leave_behind(struct disk *disk) {
+    for (struct disk_volume *volume = disk->leaving; volume; volume = volume->next)
+        pthread_detach(volume->keeper);
+}
+
 void disk_free(struct disk *disk) {
     if (!disk)
         return;
@@ -268,9 +274,12 @@ void disk_free(struct disk *disk) {
     pthread_mutex_unlock(&disk->lock);
     disk_io_watch_now(disk);
     pthread_join(disk->watchdog, NULL);
-    if (!wait_for_closed(disk))
-        return;
+    bool is_whole = wait_for_closed(disk);
     collect(disk);
+    if (!is_whole) {
+        leave_behind(disk);
+        return;
+    }
     while (disk->pool) {
         struct disk_volume *volume = disk->pool;
         disk->pool = volume->next;

@@ -61,6 +61,12 @@ static int slow_sync(int fd) {
 
 static struct file_calls slow;
 
+__attribute__((constructor)) static void fill_table(void) { // once: threads may be left that use it
+    slow = file_system;
+    slow.preadv2 = slow_read;
+    slow.fdatasync = slow_sync;
+}
+
 static void strike(const char *path, unsigned ms, bool hangs, unsigned error) {
     atomic_store(&fault.ms, ms);
     atomic_store(&fault.hangs, hangs);
@@ -69,9 +75,6 @@ static void strike(const char *path, unsigned ms, bool hangs, unsigned error) {
 }
 
 static void start_slow(struct play_disk *play, unsigned count) {
-    slow = file_system;
-    slow.preadv2 = slow_read;
-    slow.fdatasync = slow_sync;
     strike(NULL, 0, false, 0);
     file_use(&slow);
     play_start(play, count);

@@ -55,12 +55,13 @@ static const struct {
     enum disk_purge kind;
     const char *authority, *path;
     is_gone *gone;
+    unsigned example; // of what is gone
 } purges[] = {
-        {DISK_PURGE_URL, "3.example", "/13?13", is_13},
-        {DISK_PURGE_HOST, "3.example", "", is_of_host_3},
-        {DISK_PURGE_PREFIX, "4.example", "/2", is_below_2},
-        {DISK_PURGE_MASK, "", "7", ends_in_7},
-        {DISK_PURGE_ALL, "", "", is_any},
+        {DISK_PURGE_URL, "3.example", "/13?13", is_13, 13},
+        {DISK_PURGE_HOST, "3.example", "", is_of_host_3, 3},
+        {DISK_PURGE_PREFIX, "4.example", "/2", is_below_2, 24},
+        {DISK_PURGE_MASK, "", "7", ends_in_7, 17},
+        {DISK_PURGE_ALL, "", "", is_any, 5},
 };
 #define PURGES (sizeof purges / sizeof *purges)
 
@@ -82,8 +83,12 @@ static void each_kind_goes_and_stays_away(void) {
         play_close(&play);
         play_open(&play);
         check(&play, purges[i].gone, NAMES);
-        CU_ASSERT_EQUAL(play_put(&play, 13, NULL, 14, 10, NULL, NULL), 0); // what comes later stays
-        CU_ASSERT_EQUAL(play_only(&play, 13, NULL), 14);
+        unsigned later = purges[i].example; // what comes later stays
+        CU_ASSERT_EQUAL(play_put(&play, later, NULL, 99, 10, NULL, NULL), 0);
+        CU_ASSERT_EQUAL(play_only(&play, later, NULL), 99);
+        play_close(&play);
+        play_open(&play);
+        CU_ASSERT_EQUAL(play_only(&play, later, NULL), 99);
         play_end(&play);
     }
 }
