@@ -108,13 +108,16 @@ static struct purging *purging_of(struct disk_job *job) {
     return (struct purging *)((char *)job - offsetof(struct purging, job));
 }
 
-static void purging_put(struct purging *purging) {
-    if (atomic_fetch_sub(&purging->references, 1) > 1)
-        return;
+static void purging_free(struct purging *purging) {
     pthread_mutex_destroy(&purging->lock);
     pthread_cond_destroy(&purging->signal);
     forget(&purging->purge);
     free(purging);
+}
+
+static void purging_put(struct purging *purging) {
+    if (atomic_fetch_sub(&purging->references, 1) == 1)
+        purging_free(purging);
 }
 
 static void end(struct purging *purging, int error, bool is_given_up) {
@@ -170,8 +173,7 @@ static int wait_for(struct purging *purging, bool *is_given_up) {
 static struct purging *begin(struct disk_volume *volume, const struct disk_waiting *purge) {
     struct purging *purging = disk_volume_open(volume) ? purging_new(volume, purge) : NULL;
     if (purging && !disk_submit(volume, DISK_WRITE, &purging->job)) {
-        purging_put(purging);
-        purging_put(purging);
+        purging_free(purging); // nobody else has it
         purging = NULL;
     }
     if (!purging)

@@ -116,7 +116,8 @@ static void put_own_first(struct disk_volume **volumes, unsigned count) {
     for (unsigned i = 1; i < count; i++)
         if (volumes[i] == own) {
             struct disk_volume *volume = volumes[i];
-            memmove(volumes + 1, volumes, i * sizeof(*volumes));
+            for (; i > 0; i--)
+                volumes[i] = volumes[i - 1];
             volumes[0] = volume;
             return;
         }
