@@ -255,7 +255,7 @@ static void a_hung_read_is_given_up(void) {
     free(readings);
 }
 
-static struct disk *left_behind; // what a hung thread still uses stays where it is
+static struct disk *volatile left_behind; // what a hung thread still uses stays where it is
 
 static void a_hung_disk_does_not_hold_up_the_end(void) {
     struct play_disk play;
