@@ -440,7 +440,8 @@ void body_hit_disk(struct body *body) {
 
 struct chunk *body_first_chunk(struct body *body) {
     pthread_mutex_lock(&body->lock);
-    struct chunk *chunk = body->chunk_count && body->chunks[0]->number == 0 ? chunk_get(body->chunks[0]) : NULL;
+    struct chunk *chunk =
+            body->chunk_count && body->chunks[0]->number == 0 ? chunk_get(body->chunks[0]) : NULL;
     pthread_mutex_unlock(&body->lock);
     return chunk;
 }
@@ -606,8 +607,8 @@ static enum body_look look_once(struct body *body, struct cache_reader *reader) 
     return found;
 }
 
-// What was read at once may have been evicted again by the next look, or be less than was thought: after a few
-// attempts the origin is asked.
+// What was read at once may have been evicted again by the next look, or be less than was thought: after a
+// few attempts the origin is asked.
 static enum body_look look_with_disk(struct body *body, struct cache_reader *reader) {
     enum body_look found = look_once(body, reader);
     for (unsigned i = 0; found == BODY_ON_DISK && i < DISK_ATTEMPTS_MAX; i++)
@@ -645,7 +646,7 @@ void body_leave(struct body *body, struct cache_reader *reader) {
 // ---- what is there; the lock is held ----
 
 // Where the run of bytes from `offset` on that is there ends; `offset` when it is not.
-static uint64_t end_of_run(const struct body *body, uint64_t offset) {
+static uint64_t end_in_memory(const struct body *body, uint64_t offset) {
     const struct chunk *chunk;
     const struct chunk_span *span;
     while ((chunk = find(body, offset)) &&
@@ -655,6 +656,21 @@ static uint64_t end_of_run(const struct body *body, uint64_t offset) {
             break;
     }
     return offset;
+}
+
+// The same with the disk: what lies behind BODY_LOOK_CHUNKS of it is taken to be there.
+static uint64_t end_of_run(const struct body *body, uint64_t offset) {
+    for (unsigned looks = 0;; looks++) {
+        offset = end_in_memory(body, offset);
+        if (offset >= body->size || !is_on_disk(body, offset))
+            return offset;
+        if (looks == BODY_LOOK_CHUNKS)
+            return body->size;
+        const struct chunk *chunk = find(body, offset);
+        uint64_t start = offset / BODY_CHUNK_BYTES * BODY_CHUNK_BYTES;
+        uint64_t end = least(start + BODY_CHUNK_BYTES, body->size);
+        offset = chunk ? least(end, start + chunk->disk_end) : end;
+    }
 }
 
 static uint64_t next_on_disk(const struct body *body, uint64_t offset, uint64_t end) {

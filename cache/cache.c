@@ -155,7 +155,8 @@ void cache_free(struct cache *cache) {
 }
 
 // On disk first, durably: what was read from there before is not believed afterwards.
-static unsigned purge_both(struct cache *cache, const struct target *target, enum disk_purge kind, struct view authority, struct view path) {
+static unsigned purge_both(struct cache *cache, const struct target *target, enum disk_purge kind,
+        struct view authority, struct view path) {
     struct disk *disk = atomic_load(&cache->disk);
     if (disk)
         disk_purge(disk, kind, authority, path);
@@ -164,7 +165,8 @@ static unsigned purge_both(struct cache *cache, const struct target *target, enu
 }
 
 unsigned cache_purge_url(struct cache *cache, struct view authority, struct view path) {
-    return purge_both(cache, &(struct target){.authority = &authority, .path = &path}, DISK_PURGE_URL, authority, path);
+    return purge_both(
+            cache, &(struct target){.authority = &authority, .path = &path}, DISK_PURGE_URL, authority, path);
 }
 
 unsigned cache_purge_host(struct cache *cache, struct view authority) {
@@ -183,8 +185,8 @@ unsigned cache_purge_prefix(struct cache *cache, struct view authority, struct v
 unsigned cache_purge_mask(struct cache *cache,
         bool (*matches)(void *context, struct view authority, struct view path), void *context,
         struct view mask_text) {
-    return purge_both(cache, &(struct target){.matches = matches, .context = context}, DISK_PURGE_MASK, VIEW(""),
-            mask_text);
+    return purge_both(cache, &(struct target){.matches = matches, .context = context}, DISK_PURGE_MASK,
+            VIEW(""), mask_text);
 }
 
 static void drop_url(struct cache *cache, const struct cache_query *query) {

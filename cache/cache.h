@@ -23,7 +23,7 @@ struct disk;
 struct cache_object; // a response, whole or arriving; counted by its readers, its fill and the store's index
 struct chunk;
 struct load;
-struct cache_fill;   // the one producer of an object
+struct cache_fill; // the one producer of an object
 
 struct cache_limits {
     uint64_t memory_bytes;         // everything stored, overhead included; 0: nothing is stored
@@ -35,8 +35,8 @@ struct cache_limits {
 
 struct cache *cache_new(const struct cache_limits *limits);
 void cache_set_limits(struct cache *cache, const struct cache_limits *limits); // evicts down to them
-// What is stored goes to the volumes from now on, which outlive the cache. `boot` names the machine's start since which the
-// steady clock counts. Once; from any thread.
+// What is stored goes to the volumes from now on, which outlive the cache. `boot` names the machine's start
+// since which the steady clock counts. Once; from any thread.
 void cache_use_disk(struct cache *cache, struct disk *disk, uint32_t boot);
 void cache_free(struct cache *cache); // no fill and no reader may be left
 
@@ -56,9 +56,9 @@ struct cache_reader {
     uint64_t run_end;                            // of the bytes there that follow one another
     struct cache_reader *wait_next, **wait_link; // among those who wait for content
     bool awaits;                                 // by the body's lock
-    bool has_looked;    // at the content
-    uint64_t disk_next; // where the last piece read from a disk ends
-    struct load *load;  // what it waits for in the look-up, by the shard's lock
+    bool has_looked;                             // at the content
+    uint64_t disk_next;                          // where the last piece read from a disk ends
+    struct load *load;                           // what it waits for in the look-up, by the shard's lock
     struct cache *load_cache;
     struct cache_key load_key;
     unsigned char role;
@@ -80,7 +80,7 @@ struct cache_query {
     const struct cache_rules *rules; // of this URL; NULL: the standards alone
     bool store_allowed;              // false: no_cache, a body in the request...: LOOKUP_PASS
     bool is_offline;                 // nothing may be asked of the origin
-    bool is_again; // has waited for another request's head in vain: does not wait for one again
+    bool is_again;   // has waited for another request's head in vain: does not wait for one again
     bool skips_disk; // what is on a disk is not waited for: never LOOKUP_WAIT
 };
 

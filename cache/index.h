@@ -33,7 +33,7 @@ struct entry {
     struct view authority, path;   // in `text`
     struct cache_object *stored;   // newest first; any Vary
     struct cache_object *arriving; // of running fills that may be stored; newest first
-    bool is_loaded; // all that the disk has under this name is here, or was dropped since
+    bool is_loaded;                // all that the disk has under this name is here, or was dropped since
     enum marker marker;
     int64_t marker_until_s;
     struct entry *marker_newer, *marker_older;

@@ -31,8 +31,8 @@ static bool claim(struct eviction_node *node) {
     if (node->kind == EVICTION_CHUNK) {
         struct chunk *chunk = chunk_of(node);
         // Without either, it could not come back.
-        bool is_loss = !body_can_ask(chunk->body) &&
-                       !atomic_load_explicit(&chunk->is_on_disk, memory_order_relaxed);
+        bool is_loss =
+                !body_can_ask(chunk->body) && !atomic_load_explicit(&chunk->is_on_disk, memory_order_relaxed);
         if (is_loss || atomic_load_explicit(&chunk->references, memory_order_relaxed) > 1 ||
                 !body_try_get(chunk->body))
             return false;

@@ -20,14 +20,14 @@ struct cache {
     // the disk's
     _Atomic(struct disk *) disk; // borrowed; NULL: there is none
     bool is_ending;
-    uint32_t boot;     // since when the steady clock counts
-    _Atomic uint64_t purges; // so far: what was read before one is not to be believed after it
+    uint32_t boot;              // since when the steady clock counts
+    _Atomic uint64_t purges;    // so far: what was read before one is not to be believed after it
     pthread_mutex_t dirty_lock; // all below
     pthread_cond_t idle;
-    uint64_t dirty_bytes; // wait to be written
-    unsigned jobs;        // that wait or run
+    uint64_t dirty_bytes;    // wait to be written
+    unsigned jobs;           // that wait or run
     struct cache_fill *held; // fills that wait for the disk
-    uint64_t fixed_bytes;  // counted from the start: tables
+    uint64_t fixed_bytes;    // counted from the start: tables
 };
 
 struct cache_fill {
@@ -98,8 +98,6 @@ static inline const struct refresh_rule *store_rule(const struct cache_rules *ru
 }
 struct policy_limits store_limits(struct cache *cache);
 struct entry_name store_name(struct cache *cache, const struct cache_query *query); // views borrowed from it
-
-
 
 // Puts the answer to `request` into `entry` in place of those it supersedes: the same variant, and what was
 // selected by Vary for this request before; those are added to the chain `dropped` (by

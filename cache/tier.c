@@ -121,7 +121,7 @@ static struct cache_object *object_of(struct cache *cache, struct cache_key key,
     object->reason = "stored";
     object->head = found->head;
     found->head = NULL;
-    object->size = found->has_content ? found->content_bytes
+    object->size = found->has_content       ? found->content_bytes
                    : found->body_length < 0 ? SIZE_UNKNOWN
                                             : (uint64_t)found->body_length;
     object->is_partial = !found->has_content;
@@ -167,13 +167,15 @@ static struct entry *find_or_add(struct cache *cache, struct shard *shard, const
 }
 
 // The last one read comes first into the list of the newest first.
-static void link_all(struct cache *cache, struct entry *entry, struct cache_object **objects, unsigned count) {
+static void link_all(
+        struct cache *cache, struct entry *entry, struct cache_object **objects, unsigned count) {
     while (count > 0)
         if (!is_superfluous(entry, objects[--count]))
             store_link(cache, entry, objects[count]);
 }
 
-static void take_heads(struct cache *cache, const struct entry_name *name, struct disk_head *heads, uint64_t purges) {
+static void take_heads(
+        struct cache *cache, const struct entry_name *name, struct disk_head *heads, uint64_t purges) {
     struct cache_object *objects[INDEX_VARIANTS_MAX];
     unsigned count = 0;
     for (struct disk_head *found = heads; found && count < INDEX_VARIANTS_MAX; found = found->next)
@@ -289,7 +291,8 @@ static bool has_name(const struct entry_name *a, const struct entry_name *b) {
 }
 
 // With one that runs already, if there is.
-static bool wait_with_others(struct shard *shard, const struct entry_name *name, struct cache_reader *reader) {
+static bool wait_with_others(
+        struct shard *shard, const struct entry_name *name, struct cache_reader *reader) {
     pthread_mutex_lock(&shard->lock);
     struct load *load = shard->loads;
     while (load && !has_name(&load->name->entry, name))
@@ -300,7 +303,8 @@ static bool wait_with_others(struct shard *shard, const struct entry_name *name,
     return load;
 }
 
-static bool begin_load(struct cache *cache, const struct entry_name *name, struct moment now, struct cache_reader *reader) {
+static bool begin_load(
+        struct cache *cache, const struct entry_name *name, struct moment now, struct cache_reader *reader) {
     struct shard *shard = index_shard(&cache->index, name->key);
     struct disk_name disk_name = tier_disk_name(name);
     struct disk_volume *volume = disk_volume_of(cache->disk, &disk_name);

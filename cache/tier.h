@@ -1,5 +1,6 @@
 // Between the memory tier and the volumes: what is stored goes to disk by itself, what is looked for comes
-// back. No worker waits: what cannot be read at once is read by a volume's threads, and who wants it is woken.
+// back. No worker waits: what cannot be read at once is read by a volume's threads, and who wants it is
+// woken.
 //
 // An object that lies on disk may be evicted from memory at any time: the entry then no longer counts as
 // loaded, and the next look-up reads all heads of the name. A body on disk is loaded in pieces of
@@ -13,9 +14,9 @@
 
 struct entry_name;
 
-#define TIER_READ_BYTES (64 << 10) // a multiple of RECORD_CRC_BYTES
+#define TIER_READ_BYTES (64 << 10)        // a multiple of RECORD_CRC_BYTES
 #define TIER_READ_AHEAD_BYTES (256 << 10) // once a reader goes on
-#define TIER_DIRTY_PERCENT 25      // of the memory tier, that may wait to be written
+#define TIER_DIRTY_PERCENT 25             // of the memory tier, that may wait to be written
 #define TIER_DIRTY_LEAST_BYTES (4 << 20)
 #define TIER_STOP_MS 20000
 
