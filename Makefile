@@ -140,9 +140,9 @@ FUZZ_FLAGS := -std=gnu17 -D_GNU_SOURCE -DWEIR_VERSION='"fuzz"' -I. -g -O1 \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 # What binds functions of all folders together is of no use to a fuzzer.
 FUZZ_SOURCES := $(filter-out admin/main.c admin/validate.c admin/command%,$(wildcard admin/*.c http/*.c acl/*.c)) \
-	$(addprefix cache/,freshness.c head_record.c memory.c pack.c policy.c record.c rules.c stored_head.c update.c \
+	$(addprefix cache/,freshness.c head_record.c memory.c pack.c parcel.c policy.c record.c rules.c stored_head.c update.c \
 	vary.c) \
-	intercept/refresh_line.c intercept/store_rules.c
+	intercept/refresh_line.c intercept/response_line.c intercept/store_rules.c
 
 fuzz:
 	@tools/install-packages build fuzz
