@@ -23,13 +23,14 @@ static void put_word(const char *word, size_t length, bool starts_line) {
             putchar(word[i]);
 }
 
-// A sentence: with a capital at its start, a point at its end, broken into lines.
+// Sentences: with a capital at the start, a point at the end, each beginning on a line of its own.
 static void put_sentence(const char *text) {
     size_t column = 0;
     char first = (char)toupper((unsigned char)*text);
     for (const char *word = text; *word; word += *word == ' ') {
         size_t length = strcspn(word, " ");
-        bool starts_line = column == 0 || column + 1 + length > LINE_COLUMNS;
+        bool ends_before = word - text >= 2 && word[-2] == '.';
+        bool starts_line = column == 0 || column + 1 + length > LINE_COLUMNS || ends_before;
         if (word != text)
             putchar(starts_line ? '\n' : ' ');
         if (word == text)
