@@ -79,9 +79,9 @@ enum lookup {
                   // cache_fill_fields() when there are any (of other variants)
     LOOKUP_PASS,  // this request is not for the store (method, no_cache, its own no-store ...);
                   // reader attached to a new stream; the caller fetches through `fill`
-    LOOKUP_WAIT,  // what is stored under the name is being read from a disk: the reader's wake is called once,
-                  // soon, whatever comes of it; then look up again with the same reader. Detach it to stop
-                  // waiting
+    LOOKUP_WAIT, // what is stored under the name is being read from a disk: the reader's wake is called once,
+                 // soon, whatever comes of it; then look up again with the same reader. Detach it to stop
+                 // waiting
 };
 
 // Looks up, and attaches `reader`, which must be detached. `*fill` is set (owned by the caller, who ends it

@@ -69,7 +69,7 @@ struct disk_head {
     uint64_t sequence;        // of its write
     int64_t body_length;      // of the representation; -1: not known
     bool gives_ranges, is_contradicted;
-    bool has_content;     // the whole content lies with the head:
+    bool has_content; // the whole content lies with the head:
     uint32_t content_bytes;
     unsigned char *content; // owned, malloc; NULL when !has_content or empty; take it by setting NULL
 };
@@ -89,8 +89,8 @@ bool disk_may_have_chunk(const struct disk_place *place, uint32_t number); // no
 // multiple, too), checked. *length: how many there are, 0 at or behind its end. *end: where the chunk's
 // content ends: RECORD_CHUNK_BYTES but for a representation's last one and one that broke off. 0; -EAGAIN;
 // -ENODATA: it is not there (any more): fetch it again.
-int disk_read_chunk(const struct disk_place *place, uint32_t number, uint32_t offset, void *out, uint32_t room,
-        bool may_wait, uint32_t *length, uint32_t *end);
+int disk_read_chunk(const struct disk_place *place, uint32_t number, uint32_t offset, void *out,
+        uint32_t room, bool may_wait, uint32_t *length, uint32_t *end);
 
 // ---- writing: all may wait ----
 
@@ -104,8 +104,7 @@ int disk_put_head(struct disk *disk, struct head_record *record, const struct st
 int disk_put_update(const struct disk_place *place, const struct head_record *record,
         const struct stored_head *head, uint64_t *location);
 // From the chunk's beginning on; an earlier one with less is replaced.
-int disk_put_chunk(
-        const struct disk_place *place, uint32_t number, const struct iovec *content, int count);
+int disk_put_chunk(const struct disk_place *place, uint32_t number, const struct iovec *content, int count);
 
 void disk_hit(const struct disk_place *place, uint64_t location); // of a head: no I/O
 void disk_hit_chunk(const struct disk_place *place, uint32_t number);

@@ -332,6 +332,73 @@ static void stays_within_its_size(void) {
     scratch_free(path);
 }
 
+// ---- wear ----
+
+static uint64_t written(struct volume *volume) {
+    struct volume_stats stats;
+    volume_stats(volume, &stats);
+    return stats.bytes_written;
+}
+
+// What is asked for once never gets to the disk; what was hit does, and what comes again; a hit is found at
+// any time, and after a stop.
+static void what_is_new_stays_in_memory(void) {
+    char *path = scratch_new_quick();
+    struct volume_settings settings = settings_of(path);
+    struct volume_stats stats;
+    settings.small_memory_bytes = MIB;
+    struct volume *volume = disk_open(&settings);
+    for (uint64_t id = 0; id < 5000; id++) {
+        CU_ASSERT_EQUAL(put(volume, id), 0);
+        CU_ASSERT_TRUE(has(volume, id, id < 20));
+        if (id % 64 == 0) {
+            volume_stats(volume, &stats);
+            CU_ASSERT_TRUE(stats.memory_bytes <= MIB);
+        }
+    }
+    CU_ASSERT_EQUAL(count(volume, 0, 20), 20);
+    CU_ASSERT_EQUAL(count(volume, 20, 4000), 0);
+    CU_ASSERT_TRUE(count(volume, 4850, 5000) == 150);
+    volume_stats(volume, &stats);
+    CU_ASSERT_TRUE(stats.bytes_put > 5000 * 4000);
+    CU_ASSERT_TRUE(stats.bytes_written < 256 * KIB);
+    CU_ASSERT_TRUE(disk_usage(path) < MIB);
+    uint64_t before = written(volume);
+    CU_ASSERT_EQUAL(put(volume, 4700), 0); // a ghost
+    CU_ASSERT_TRUE(written(volume) > before);
+    CU_ASSERT_TRUE(has(volume, 4999, true));
+    for (int i = 0; i < 2; i++) {
+        volume_close(volume);
+        volume = disk_open(&settings);
+        CU_ASSERT_EQUAL(count(volume, 0, 20), 20);
+        CU_ASSERT_TRUE(has(volume, 4700, false) && has(volume, 4999, false));
+        CU_ASSERT_EQUAL(count(volume, 4900, 4999), 0);
+        volume_stats(volume, &stats);
+        CU_ASSERT_EQUAL(stats.broken_records, 0);
+        CU_ASSERT_EQUAL(stats.objects, 22);
+    }
+    unsigned char *body = calloc(1, RECORD_BODY_MAXIMUM), crcs[64];
+    struct record record = {.type = RECORD_CHUNK, .key = disk_key(9999), .body_bytes = RECORD_BODY_MAXIMUM};
+    record_write_crcs(body, RECORD_BODY_MAXIMUM, crcs);
+    struct iovec payload[] = {{crcs, record_crcs_bytes(RECORD_BODY_MAXIMUM)}, {body, RECORD_BODY_MAXIMUM}};
+    CU_ASSERT_EQUAL(volume_put(volume, &record, payload, 2), 0); // too long for the memory
+    volume_stats(volume, &stats);
+    CU_ASSERT_TRUE(stats.bytes_written > RECORD_BODY_MAXIMUM);
+    free(body);
+    volume_close(volume);
+    settings.small_memory_bytes = 0; // and back
+    volume = disk_open(&settings);
+    put_all(volume, 6000, 9000);
+    volume_close(volume);
+    settings.small_memory_bytes = MIB;
+    volume = disk_open(&settings);
+    CU_ASSERT_EQUAL(count(volume, 8900, 9000), 100);
+    put_all(volume, 10000, 11000);
+    CU_ASSERT_TRUE(disk_usage(path) <= settings.bytes);
+    volume_close(volume);
+    scratch_free(path);
+}
+
 // ---- a disk that fails or hangs ----
 
 static _Atomic int sync_error;
@@ -439,4 +506,5 @@ static void nobody_waits_for_a_hanging_disk(void) {
 
 SUITE(cache_volume_purge, CASE(purges_last), CASE(purges_survive_a_kill), CASE(reclaim_asks),
         CASE(reclaim_judges), CASE(ghosts_last), CASE(takes_a_new_size), CASE(stays_within_its_size),
-        CASE(purges_wait_for_the_disk), CASE(nobody_waits_for_a_hanging_disk))
+        CASE(what_is_new_stays_in_memory), CASE(purges_wait_for_the_disk),
+        CASE(nobody_waits_for_a_hanging_disk))
