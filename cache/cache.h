@@ -10,6 +10,7 @@
 #include "admin/address.h"
 #include "admin/clock.h"
 #include "admin/view.h"
+#include "cache/key.h"
 #include "cache/rules.h"
 #include "http/head.h"
 
@@ -18,18 +19,25 @@
 #include <sys/uio.h>
 
 struct cache;
+struct disk;
 struct cache_object; // a response, whole or arriving; counted by its readers, its fill and the store's index
+struct chunk;
+struct load;
 struct cache_fill;   // the one producer of an object
 
 struct cache_limits {
     uint64_t memory_bytes;         // everything stored, overhead included; 0: nothing is stored
     uint64_t minimum_object_bytes; // bodies
     uint64_t maximum_object_bytes; // 0: a quarter of memory_bytes
+    bool has_disk;                 // there are volumes: a body may be larger than the memory
     uint32_t window_bytes;         // what a stream holds ahead of its slowest reader; 0: 64 KiB
 };
 
 struct cache *cache_new(const struct cache_limits *limits);
 void cache_set_limits(struct cache *cache, const struct cache_limits *limits); // evicts down to them
+// What is stored goes to the volumes from now on, which outlive the cache. `boot` names the machine's start since which the
+// steady clock counts. Once; from any thread.
+void cache_use_disk(struct cache *cache, struct disk *disk, uint32_t boot);
 void cache_free(struct cache *cache); // no fill and no reader may be left
 
 // A delivery's place in an object. In place, in the session; zero it before the first use. The object's head
@@ -44,7 +52,15 @@ struct cache_reader {
     uint64_t offset;
     struct cache_reader *next;
     struct cache_reader **link;
-    void *position; // where `offset` lies
+    struct chunk *chunk;                         // where `offset` lies, counted; NULL: not looked up
+    uint64_t run_end;                            // of the bytes there that follow one another
+    struct cache_reader *wait_next, **wait_link; // among those who wait for content
+    bool awaits;                                 // by the body's lock
+    bool has_looked;    // at the content
+    uint64_t disk_next; // where the last piece read from a disk ends
+    struct load *load;  // what it waits for in the look-up, by the shard's lock
+    struct cache *load_cache;
+    struct cache_key load_key;
     unsigned char role;
     unsigned char source; // enum cache_source, as far as the lookup or what it follows decided
     const char *reason;
@@ -65,6 +81,7 @@ struct cache_query {
     bool store_allowed;              // false: no_cache, a body in the request...: LOOKUP_PASS
     bool is_offline;                 // nothing may be asked of the origin
     bool is_again; // has waited for another request's head in vain: does not wait for one again
+    bool skips_disk; // what is on a disk is not waited for: never LOOKUP_WAIT
 };
 
 enum lookup {
@@ -106,8 +123,9 @@ enum fill_kind {
                        // now reads that, with the head freshened; the caller ends the fill with finish
     FILL_STALE, // the response tells of trouble, and what is stored may stand in for it [RFC 5861 §4]: every
                 // reader now reads that; the caller ends the fill with finish and drops the body
-    FILL_AGAIN, // a 304 or 206 that answers nothing the store has asked: nothing has changed. The caller
-                // sends the request again without cache_fill_fields(), and calls this again with the answer
+    FILL_AGAIN, // an answer that is none to what the store has asked: nothing has changed. The caller sends
+                // the request again with what cache_fill_fields() says now, the client's own range or
+                // nothing, and calls this again with the answer
 };
 
 struct cache_response {
@@ -227,6 +245,13 @@ void cache_reader_detach(struct cache_reader *reader);
 unsigned cache_purge_url(struct cache *cache, struct view authority, struct view path); // every scope
 unsigned cache_purge_host(struct cache *cache, struct view authority);
 unsigned cache_purge_all(struct cache *cache);
+// Of one host, what begins with `path_prefix`.
+unsigned cache_purge_prefix(struct cache *cache, struct view authority, struct view path_prefix);
+// What `matches` says; it is called with a lock held and must only look. `mask_text` is what it was made of,
+// for a record of the purge that outlives the process.
+unsigned cache_purge_mask(struct cache *cache,
+        bool (*matches)(void *context, struct view authority, struct view path), void *context,
+        struct view mask_text);
 // A response to the query's request [RFC 9111 §4.4]: when the method is unsafe (or unknown) and the status
 // 2xx or 3xx, what is stored under the query's key is dropped, and what Location and Content-Location name,
 // as far as it is of the same origin; fills that run under these keys will not be stored.
@@ -245,6 +270,10 @@ struct cache_stats {
     uint64_t evictions;
 };
 void cache_stats(struct cache *cache, struct cache_stats *stats);
+
+struct disk_volume_stats; // cache/disk.h
+// Of each volume, at most DISK_VOLUMES_MAX; how many there are.
+unsigned cache_disk_stats(struct cache *cache, struct disk_volume_stats *out);
 
 // ---- explaining ----
 

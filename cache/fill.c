@@ -2,6 +2,7 @@
 #include "admin/check.h"
 #include "cache/partial.h"
 #include "cache/store.h"
+#include "cache/tier.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,7 +41,9 @@ void fill_free(struct cache_fill *fill) {
         budget_give(cache, bytes);
     }
     budget_give(cache, fill->reserved);
+    tier_wait_no_more(fill);
     fill_drop_bases(fill);
+    fill_end_flow(fill);
     if (fill->selected)
         object_put(fill->selected);
     if (fill->resumed)
@@ -76,7 +79,7 @@ void fill_take_bases(struct cache_fill *fill, struct entry *entry, struct cache_
         return;
     for (struct cache_object *object = entry ? entry->stored : NULL; object; object = object->sibling)
         if (object != selected && etag_of(object) && object_phase(object) == PHASE_WHOLE &&
-                !object->body->is_partial)
+                !object->is_partial)
             take_base(fill, object);
 }
 
@@ -137,13 +140,36 @@ void fill_write_range(struct cache_fill *fill) {
     const struct http_field *validator = http_field_find(head, FIELD_ETAG, 0);
     if (!validator)
         validator = http_field_find(head, FIELD_LAST_MODIFIED, 0);
-    size_t size = validator->value.length + 64;
+    size_t size = validator->value.length + 96;
     fill->validators = memory_new(size);
-    int length =
-            snprintf(fill->validators, size, "Range: bytes=%" PRIu64 "-\r\nIf-Range: " VIEW_FORMAT "\r\n",
-                    partial_prefix(fill->resumed), VIEW_ARGUMENT(validator->value));
+    uint64_t last = fill->hole.last;
+    bool is_rest = last + 1 == fill->resumed->size;
+    int length = is_rest ? snprintf(fill->validators, size, "Range: bytes=%" PRIu64 "-\r\n", fill->hole.first)
+                         : snprintf(fill->validators, size, "Range: bytes=%" PRIu64 "-%" PRIu64 "\r\n",
+                                   fill->hole.first, last);
+    length += snprintf(fill->validators + length, size - (size_t)length, "If-Range: " VIEW_FORMAT "\r\n",
+            VIEW_ARGUMENT(validator->value));
     CHECK(length > 0 && (size_t)length < size);
     fill->validators_length = (size_t)length;
+}
+
+static void put_own(struct text *text, const struct http_head *request, enum field_id id) {
+    const struct http_field *field;
+    for (unsigned from = 0; (field = http_field_find(request, id, from));
+            from = (unsigned)(field - request->fields) + 1) {
+        put(text, field->name);
+        put(text, VIEW(": "));
+        put(text, field->value);
+        put(text, VIEW("\r\n"));
+    }
+}
+
+void fill_write_own_range(struct cache_fill *fill) {
+    struct text text = {memory_new(fill->request->bytes + 64), 0};
+    put_own(&text, &fill->request->http, FIELD_RANGE);
+    put_own(&text, &fill->request->http, FIELD_IF_RANGE);
+    fill->validators = text.data;
+    fill->validators_length = text.length;
 }
 
 struct view cache_fill_fields(const struct cache_fill *fill) {
@@ -159,11 +185,11 @@ void fill_leave_index(struct cache_fill *fill, enum marker marker, bool drop_sel
     pthread_mutex_lock(&shard->lock);
     struct entry *entry = object->entry;
     if (entry) {
-        store_unlink(cache, object, &dropped);
+        store_unlink(cache, object, NULL, &dropped);
         if (drop_selected && fill->selected && fill->selected->entry == entry)
-            store_unlink(cache, fill->selected, &dropped);
+            store_unlink(cache, fill->selected, NULL, &dropped);
         if (drop_selected && fill->resumed && fill->resumed->entry == entry)
-            store_unlink(cache, fill->resumed, &dropped);
+            store_unlink(cache, fill->resumed, NULL, &dropped);
         if (marker != MARKER_NONE)
             budget_give(cache, index_mark(shard, entry, marker, fill->now.steady_s));
         store_release(cache, shard, entry);
@@ -216,33 +242,47 @@ bool fill_stand_in(struct cache_fill *fill, enum freshness_trouble trouble, stru
 
 // ---- the content ----
 
+static struct body *flow_body(const struct cache_fill *fill) {
+    return fill->is_pending_hole ? fill->resumed->body : fill->object->body;
+}
+
+void fill_end_flow(struct cache_fill *fill) {
+    if (fill->flow.is_running)
+        body_end(flow_body(fill), &fill->flow);
+    fill->is_pending_hole = false;
+}
+
+void fill_share_body(struct cache_fill *fill, struct body *body) {
+    struct body *own = fill->object->body;
+    fill->object->body = body_get(body);
+    body_put(own);
+}
+
 // A storing fill in mid-flight gives up its place. Those who read it go on, and pace it from here: what has
-// arrived stays until the slowest has passed it.
+// arrived stays until the slowest has passed it. A body that others share stays as it is.
 static void become_stream(struct cache_fill *fill, enum marker marker) {
     struct cache_object *object = fill->object;
     fill_leave_index(fill, marker, true);
     budget_give(fill->cache, fill->reserved);
     fill->reserved = 0;
+    bool is_shared = atomic_load_explicit(&object->body->references, memory_order_acquire) > 1;
+    if (!is_shared)
+        body_become_stream(object->body);
     pthread_mutex_lock(&object->lock);
     object->streaming = true;
+    object->is_paced = !is_shared;
     object_reader_passed(object);
     pthread_mutex_unlock(&object->lock);
 }
 
 static uint64_t left(const struct cache_fill *fill, uint64_t otherwise) {
-    uint64_t length = fill->object->length, announced = (uint64_t)fill->content_length;
-    return fill->content_length < 0 ? otherwise : announced > length ? announced - length : 0;
+    uint64_t position = fill->flow.position, announced = (uint64_t)fill->content_length;
+    return fill->content_length < 0 ? otherwise : announced > position ? announced - position : 0;
 }
 
 // Counts what the next append may need, so that it cannot fail.
 static bool reserve(struct cache_fill *fill, size_t bytes) {
-    const struct block *last = fill->object->last;
-    size_t spare = last ? last->size - last->used : 0;
-    if (bytes <= spare)
-        return true;
-    uint64_t wanted = memory_cost(sizeof(struct block) + ROOM_BYTES);
-    if (fill->content_length >= 0)
-        wanted = memory_cost(sizeof(struct block) + bytes);
+    uint64_t wanted = body_cost(fill->object->body, &fill->flow, bytes);
     if (fill->reserved >= wanted)
         return true;
     if (!budget_take(fill->cache, wanted - fill->reserved))
@@ -254,13 +294,13 @@ static bool reserve(struct cache_fill *fill, size_t bytes) {
 // Room of a storing fill; 0: it has outgrown the store and is a stream now.
 static size_t storing_room(struct cache_fill *fill) {
     struct cache_object *object = fill->object;
-    uint64_t maximum = store_limits(fill->cache).maximum_bytes, length = object->length;
+    uint64_t maximum = store_limits(fill->cache).maximum_bytes, position = fill->flow.position;
     if (atomic_load_explicit(&object->doomed, memory_order_relaxed))
         return become_stream(fill, MARKER_NONE), 0;
-    if (length > maximum)
+    if (position > maximum)
         return become_stream(fill, MARKER_ALONE), 0;
     // One byte more than may be stored: a body of exactly the maximum must be seen to end there.
-    uint64_t room = maximum - length + 1, announced = left(fill, ROOM_BYTES);
+    uint64_t room = maximum - position + 1, announced = left(fill, ROOM_BYTES);
     room = room < ROOM_BYTES ? room : ROOM_BYTES;
     if (announced < room)
         room = announced ? announced : 1; // all has come: never a wait for more
@@ -273,7 +313,7 @@ static size_t stream_room(struct cache_fill *fill, void (*wake)(void *owner), vo
     struct cache_object *object = fill->object;
     pthread_mutex_lock(&object->lock);
     object_reader_passed(object);
-    size_t room = object_room(object);
+    size_t room = object->is_paced ? object_room(object) : ROOM_BYTES;
     fill->wake = wake;
     fill->owner = owner;
     fill->waiting = room == 0;
@@ -283,68 +323,22 @@ static size_t stream_room(struct cache_fill *fill, void (*wake)(void *owner), vo
 
 size_t cache_fill_room(struct cache_fill *fill, void (*wake)(void *owner), void *owner) {
     CHECK(object_phase(fill->object) == PHASE_ARRIVING);
+    if (!fill->object->streaming && tier_is_busy(fill, wake, owner))
+        return fill->told = 0;
     size_t room = fill->object->streaming ? 0 : storing_room(fill);
     if (!room)
         room = stream_room(fill, wake, owner);
     return fill->told = room;
 }
 
-static size_t clamp(size_t value, size_t least, size_t most) {
-    return value < least ? least : value > most ? most : value;
-}
-
-// `start`: of the new block; `length`: of what is there for it now.
-static size_t block_size(const struct cache_fill *fill, uint64_t start, size_t length) {
-    bool is_stream = fill->object->streaming;
-    size_t most = is_stream ? BLOCK_BYTES_STREAM : BLOCK_BYTES_MAXIMUM;
-    if (fill->content_length >= 0 && (uint64_t)fill->content_length > start)
-        return (size_t)((uint64_t)fill->content_length - start < most ? (uint64_t)fill->content_length - start
-                                                                      : most);
-    if (is_stream)
-        return most;
-    // Of unknown length: what came, and more the more there is, so that at most a third is waste.
-    size_t growth = clamp((size_t)(start / 2), 512, most);
-    return start ? clamp(length, growth, most) : clamp((length + 255) / 256 * 256, 512, most);
-}
-
-static void count_block(struct cache_fill *fill, const struct block *block) {
-    uint64_t cost = block_cost(block), reserved = fill->reserved < cost ? fill->reserved : cost;
-    fill->content_cost += cost;
-    if (block->is_stream) {
-        atomic_fetch_add_explicit(&fill->cache->budget.streams, cost, memory_order_relaxed);
-        return;
-    }
-    fill->reserved -= reserved;
-    budget_charge(fill->cache, cost - reserved);
-}
-
-struct chain {
-    struct block *first, *last;
-};
-
-// Copies into new blocks, which nobody sees yet.
-static struct chain build_chain(struct cache_fill *fill, uint64_t start, const char *data, size_t length) {
-    struct chain chain = {NULL, NULL};
-    while (length) {
-        struct block *block = block_new(start, block_size(fill, start, length), fill->object->streaming);
-        count_block(fill, block);
-        block->used = (uint32_t)(length < block->size ? length : block->size);
-        memcpy(block->data, data, block->used);
-        *(chain.last ? &chain.last->next : &chain.first) = block;
-        chain.last = block;
-        start += block->used;
-        data += block->used;
-        length -= block->used;
-    }
-    return chain;
-}
-
 // Nobody reads this stream, and nobody can come to: what arrives is dropped.
-static bool drop_unread(struct cache_object *object, size_t length) {
+static bool drop_unread(struct cache_object *object, struct flow *flow, size_t length) {
     pthread_mutex_lock(&object->lock);
-    bool is_unread = object->streaming && object_count_readers(object) == 0;
-    if (is_unread)
-        object->floor = object->length += length;
+    bool is_unread = object->is_paced && object_count_readers(object) == 0;
+    if (is_unread) {
+        body_skip(object->body, flow, length);
+        object_reader_passed(object);
+    }
     pthread_mutex_unlock(&object->lock);
     return is_unread;
 }
@@ -362,25 +356,11 @@ void cache_fill_append(struct cache_fill *fill, const void *data, size_t length)
     CHECK(length <= fill->told);
     fill->told -= length;
     length = cut_surplus(fill, length);
-    if (length == 0 || (object->streaming && drop_unread(object, length)))
+    if (length == 0 || (object->streaming && drop_unread(object, &fill->flow, length)))
         return;
-    // Only the producer writes blocks, and readers see no more than what is published under the lock.
-    struct block *last = object->last;
-    size_t spare = last ? last->size - last->used : 0, first = length < spare ? length : spare;
-    if (first)
-        memcpy(last->data + last->used, data, first);
-    struct chain chain =
-            build_chain(fill, object->length + first, (const char *)data + first, length - first);
-    pthread_mutex_lock(&object->lock);
-    if (last)
-        last->used += (uint32_t)first;
-    if (chain.first) {
-        *(last ? &last->next : &object->first) = chain.first;
-        object->last = chain.last;
-    }
-    object->length += length;
-    object_wake_reached(object);
-    pthread_mutex_unlock(&object->lock);
+    body_write(object->body, &fill->flow, data, length, &fill->reserved);
+    if (!object->streaming)
+        tier_flush(fill->is_hole ? fill->resumed : object);
 }
 
 // ---- the end ----
@@ -393,17 +373,18 @@ static void end(struct cache_fill *fill, enum phase phase) {
     if (object_phase(object) != PHASE_PASSED_ON)
         atomic_store_explicit(&object->phase, phase, memory_order_release);
     object_wake_readers(object);
-    struct spans *spans = object_take_spans(object);
     pthread_mutex_unlock(&object->lock);
-    spans_free(spans);
-    fill_free(fill);
+    bool is_nothing = phase != PHASE_WHOLE && !fill->is_hole && !fill->is_resuming;
+    if (is_nothing && atomic_load_explicit(&object->body->references, memory_order_acquire) == 1)
+        tier_forget(object);
+    fill_free(fill); // ends the flow, and wakes those who wait for content
     budget_settle(cache);
 }
 
 static bool is_complete(const struct cache_fill *fill) {
     const struct cache_object *object = fill->object;
     return object->head && !fill->is_overrun &&
-           (fill->content_length < 0 || (uint64_t)fill->content_length == object->length);
+           (fill->content_length < 0 || (uint64_t)fill->content_length == fill->flow.position);
 }
 
 // From the arriving to the stored, unless it was purged or turns out too small.
@@ -411,27 +392,42 @@ static void store(struct cache_fill *fill) {
     struct cache *cache = fill->cache;
     struct cache_object *object = fill->object, *dropped = NULL;
     struct policy_limits limits = store_limits(cache);
-    bool is_wanted = !object->head->has_body ||
-                     (object->length >= limits.minimum_bytes && object->length <= limits.maximum_bytes);
+    bool is_wanted = !object->head->has_body || (fill->flow.position >= limits.minimum_bytes &&
+                                                        fill->flow.position <= limits.maximum_bytes);
     struct shard *shard = index_shard(&cache->index, object->key);
     pthread_mutex_lock(&shard->lock);
     struct entry *entry = object->entry;
     if (entry) {
-        store_unlink(cache, object, &dropped);
+        store_unlink(cache, object, NULL, &dropped);
         if (is_wanted)
             store_insert(cache, entry, object, &fill->request->http, &dropped);
         store_release(cache, shard, entry);
     }
+    bool is_stored = object->place == PLACE_STORED;
     pthread_mutex_unlock(&shard->lock);
     store_put_dropped(dropped);
+    if (is_stored)
+        tier_stored(object, NULL);
 }
 
-static void count_node(struct cache_fill *fill) {
-    fill->object->node.bytes = fill->object->charged - fill_cost(fill) + fill->content_cost;
+// What evicting it would free: its chunks have nodes of their own when they go one by one.
+void fill_count_node(struct cache_object *object, uint64_t aside) {
+    bool is_by_chunks = atomic_load_explicit(&object->body->is_by_chunks, memory_order_relaxed);
+    object->node.bytes = object->charged - aside + (is_by_chunks ? 0 : body_charged(object->body));
 }
 
-static bool is_part(const struct cache_object *object) {
-    return object->spans || object->head->http.status == 206;
+static bool is_part(const struct cache_fill *fill) {
+    return fill->is_resuming || fill->object->head->http.status == 206;
+}
+
+// What came until the end of the message is all there is.
+static void settle_size(struct cache_fill *fill) {
+    struct cache_object *object = fill->object;
+    if (fill->content_length >= 0)
+        return;
+    object->size = fill->flow.position;
+    body_set_size(object->body, fill->flow.position);
+    body_trim(object->body);
 }
 
 void cache_fill_finish(struct cache_fill *fill) {
@@ -441,11 +437,13 @@ void cache_fill_finish(struct cache_fill *fill) {
         return;
     }
     bool is_storing = !fill->object->streaming;
+    if (!is_passed_on)
+        settle_size(fill);
     if (is_storing && !is_passed_on) {
-        count_node(fill);
-        if (is_part(fill->object))
+        fill_count_node(fill->object, fill_cost(fill));
+        if (!fill->is_hole && is_part(fill))
             partial_store(fill, false);
-        else
+        else if (!fill->is_hole)
             store(fill);
     }
     end(fill, is_storing ? PHASE_WHOLE : PHASE_ENDED);
@@ -453,7 +451,7 @@ void cache_fill_finish(struct cache_fill *fill) {
 
 void cache_fill_abandon(struct cache_fill *fill) {
     if (partial_is_kept(fill)) {
-        count_node(fill);
+        fill_count_node(fill->object, fill_cost(fill));
         partial_store(fill, true);
     } else if (object_phase(fill->object) != PHASE_PASSED_ON) {
         fill_leave_index(fill, MARKER_NONE, false);

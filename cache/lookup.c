@@ -2,6 +2,7 @@
 #include "admin/check.h"
 #include "cache/partial.h"
 #include "cache/store.h"
+#include "cache/tier.h"
 #include "cache/vary.h"
 
 #include <stdlib.h>
@@ -17,6 +18,7 @@ struct search {
     struct cache_object *selected; // what is stored for this request, usable or not
     struct cache_object *part;     // what is stored for it, when that is not what it asks for
     struct cache_object *resumed;  // the part that a fill can complete
+    struct body_hole hole;         // the next of it that this request wants
     struct cache_object *found;    // to be read or joined
     enum reader_role role;         // of who does so
     enum cache_source source;
@@ -121,6 +123,9 @@ static bool may_share(const struct search *search, const struct entry *entry, co
 
 // What was asked with conditions of the store's own is the whole, whatever the request's range.
 static bool asks_alike(const struct search *search, const struct cache_fill *fill) {
+    if (fill->resumed)
+        return search->part && fill->resumed->body == search->part->body &&
+               partial_wants(search->part, search->query, &fill->hole);
     return fill->asks_whole || partial_is_alike(&fill->request->http, search->query->head);
 }
 
@@ -170,7 +175,7 @@ static bool has_base(const struct search *search, const struct entry *entry) {
     if (search->request.has_range)
         return false;
     for (const struct cache_object *object = entry ? entry->stored : NULL; object; object = object->sibling)
-        if (policy_etag(&object->head->http) && !object->body->is_partial)
+        if (policy_etag(&object->head->http) && !object->is_partial)
             return true;
     return false;
 }
@@ -197,7 +202,7 @@ static enum lookup decide_fetch(struct search *search, struct entry *entry) {
     // What is there may answer it; what it fetches is not kept [RFC 9111 §5.2.1.5].
     if (request->control.no_store)
         return say(search, LOOKUP_PASS, "no-store");
-    bool can_resume = search->part && !request->has_range && partial_prefix(search->part) > 0;
+    bool can_resume = search->part && partial_find_hole(search->part, search->query, NULL, &search->hole);
     search->resumed = can_resume ? search->part : NULL;
     search->is_alone = request->has_authorization || (request->has_condition && !has_base(search, entry));
     return say(search, is_confirmable ? LOOKUP_STALE : LOOKUP_MISS, why);
@@ -259,12 +264,16 @@ struct spare {
     struct entry *entry;
 };
 
-// What it is to confirm, or to complete.
-static void take_stored(
-        const struct search *search, enum lookup lookup, struct entry *entry, struct cache_fill *fill) {
-    fill->asks_range = lookup == LOOKUP_MISS && search->request.has_range;
-    if (search->resumed)
-        fill->resumed = object_get(search->resumed);
+// What it is to confirm, or to complete. `is_begun`: it will be, and is announced.
+static void take_stored(const struct search *search, enum lookup lookup, struct entry *entry, bool is_begun,
+        struct cache_fill *fill) {
+    struct cache_object *resumed = search->resumed;
+    bool can_resume =
+            resumed && partial_find_hole(resumed, search->query, is_begun ? &fill->flow : NULL, &fill->hole);
+    fill->asks_range = lookup == LOOKUP_MISS && search->request.has_range && !can_resume;
+    fill->is_pending_hole = can_resume && is_begun;
+    if (can_resume)
+        fill->resumed = object_get(resumed);
     else
         fill_take_bases(fill, entry, search->selected);
     fill->asks_whole = fill->base_count > 0 || lookup == LOOKUP_HIT;
@@ -281,11 +290,12 @@ static void put_into_index(
         struct search *search, enum lookup lookup, struct entry *entry, struct spare *spare) {
     struct cache_fill *fill = spare->fill;
     struct cache_object *object = fill->object;
-    take_stored(search, lookup, entry, fill);
+    take_stored(search, lookup, entry, true, fill);
     if (!entry) {
         entry = spare->entry;
         spare->entry = NULL;
         index_add(search->shard, entry);
+        entry->is_loaded = !tier_may_have(search->cache, &search->name);
         budget_charge(search->cache, memory_cost(entry->bytes));
     }
     object->key = search->name.key;
@@ -307,6 +317,14 @@ static void attach(struct search *search) {
     reader->reason = search->reason;
 }
 
+// The disk counts hits, too, as long as they are news in memory.
+static void hit_stored(struct cache_object *object) {
+    uint8_t frequency = atomic_load_explicit(&object->node.frequency, memory_order_relaxed);
+    eviction_hit(&object->node);
+    if (frequency < EVICTION_FREQUENCY_MAXIMUM)
+        body_hit_disk(object->body);
+}
+
 // One pass with the lock held. False when a fill is needed and there is none to spare yet.
 static bool try_lookup(
         struct search *search, struct spare *spare, struct cache_fill **fill, enum lookup *lookup) {
@@ -322,7 +340,7 @@ static bool try_lookup(
         spare->fill = NULL;
     }
     if (*lookup == LOOKUP_HIT)
-        eviction_hit(&search->found->node);
+        hit_stored(search->found);
     if (search->found)
         attach(search);
     if (search->selected && *lookup == LOOKUP_PASS)
@@ -440,6 +458,9 @@ enum lookup cache_lookup(struct cache *cache, const struct cache_query *query, s
         search.reason = "absent";
         search.name = store_name(cache, query);
         search.shard = index_shard(&cache->index, search.name.key);
+        tier_leave(reader);
+        if (tier_look(cache, &search.name, &query->now, !query->skips_disk, reader) == TIER_WAIT)
+            return *reason = "disk", LOOKUP_WAIT;
         lookup = search_index(&search, fill);
         finish_lookup(&search, lookup, fill);
     } else {
@@ -461,7 +482,7 @@ static void preview_decision(struct search *search, struct lookup_preview *previ
     struct entry *entry = index_find(search->shard, &search->name);
     preview->lookup = decide(search, entry);
     if (needs_fill(search, preview->lookup))
-        take_stored(search, preview->lookup, entry, preview->fill);
+        take_stored(search, preview->lookup, entry, false, preview->fill);
     if (entry)
         store_release(search->cache, search->shard, entry); // as above
     pthread_mutex_unlock(&search->shard->lock);
@@ -478,6 +499,7 @@ void lookup_preview(struct cache *cache, const struct cache_query *query, struct
         search.reason = "absent";
         search.name = store_name(cache, query);
         search.shard = index_shard(&cache->index, search.name.key);
+        tier_look(cache, &search.name, &query->now, false, NULL);
         preview->fill = new_fill(&search, query->head, NULL);
         preview_decision(&search, preview);
     } else {
@@ -491,4 +513,30 @@ void lookup_preview_end(struct lookup_preview *preview) {
         return;
     preview->fill->object->fill = NULL;
     fill_free(preview->fill);
+}
+
+// ---- holes ----
+
+struct cache_fill *cache_reader_fill(
+        struct cache_reader *reader, const struct cache_query *query, uint64_t until) {
+    struct cache_object *object = reader->object;
+    CHECK(object && object->head);
+    uint64_t first = reader->offset, last = first + CACHE_AHEAD_BYTES - 1;
+    if (!body_can_ask(object->body) || until <= first)
+        return NULL;
+    struct cache_fill *fill = fill_new(object->cache, query->head, NULL);
+    fill->now = query->now;
+    fill->rule = store_rule(query->rules);
+    cache_control_parse(query->head, &fill->asked);
+    fill->object->key = object->key;
+    last = until - 1 < last ? until - 1 : last;
+    if (!body_find_hole(object->body, first, last, &fill->flow, &fill->hole)) {
+        fill->object->fill = NULL;
+        fill_free(fill);
+        return NULL;
+    }
+    fill->resumed = object_get(object);
+    fill->is_hole = fill->is_pending_hole = fill->asks_whole = true;
+    fill_write_range(fill);
+    return fill;
 }

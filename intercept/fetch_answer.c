@@ -4,11 +4,13 @@
 #include "admin/check.h"
 #include "http/range.h"
 #include "intercept/fetch_head.h"
+#include "intercept/hole.h"
 #include "intercept/request.h"
 #include "intercept/tunnel.h"
 #include "intercept/worker.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #define INTERIMS_MAXIMUM 32
 #define READ_BYTES 16384
@@ -92,7 +94,8 @@ static enum run ask_again(struct fetch *fetch, bool has_body) {
     fetch->again = true;
     fetch->keeps_alive &= !has_body; // nobody is going to read it
     fetch->answered = false;
-    fetch_head_cut(&fetch->head);
+    if (!fetch_head_replace(&fetch->head, cache_fill_fields(fetch->fill)))
+        return fetch_give_up(fetch, 503, "no-memory", "The gateway is out of memory for this request.");
     fetch_connect_end(fetch);
     return fetch_connect_begin(fetch, true);
 }
@@ -103,6 +106,15 @@ static enum run drop_answer(struct fetch *fetch) {
     fetch_let_go(fetch);
     upstream_close(fetch->upstream);
     return RUN_END;
+}
+
+// The answer brings nothing of what is missing. One that tells of the origin's trouble may be followed by
+// another.
+static enum run leave_hole(struct fetch *fetch, int status) {
+    counter_add(&fetch->worker->counters, COUNTER_hole_fetches_failed, 1);
+    if (fetch->asker && status < 500)
+        hole_refuse(fetch->asker);
+    return drop_answer(fetch);
 }
 
 // A client that asked for one range would take whatever comes for it.
@@ -142,6 +154,8 @@ static enum run take_final(struct fetch *fetch, const struct http_head *head) {
     request_count_rule(fetch->worker, reason);
     tell_kind(fetch, head->status, kind, reason);
     buffer_take(&fetch->upstream->in, head->head_length);
+    if (fetch->is_hole && kind != FILL_STORE && kind != FILL_STREAM)
+        return leave_hole(fetch, head->status);
     if (kind == FILL_AGAIN)
         return ask_again(fetch, response.has_body && length != 0);
     if (kind == FILL_STALE && response.has_body && length != 0)
