@@ -30,7 +30,7 @@ struct head_record {
     // Of scope 0: another is an interface's index, which another start may give to another one. Such
     // responses are not kept on disk.
     struct endpoint destination;
-    struct view authority;       // at most AUTHORITY_BYTES
+    struct view authority; // at most AUTHORITY_BYTES
     struct view path;
     uint64_t generation;  // of the body
     int64_t body_length;  // of the complete content; -1: not known yet
