@@ -67,6 +67,11 @@ $(OUT)/weir-replay: $(REPLAY_OBJECTS) $(filter-out $(REPLAY_FAKED),$(OBJECTS))
 	@echo "  LINK $@"
 	$(Q)$(LINK) -Wl,--wrap=close -o $@ $^ $(LIBS)
 
+# How fast a volume is there again: see tests/bench/restart.c.
+$(OUT)/bench-restart: $(OUT)/tests/bench/restart.o $(OBJECTS)
+	@echo "  LINK $@"
+	$(Q)$(LINK) -o $@ $^ $(LIBS)
+
 -include $(patsubst %.o,%.d,$(OBJECTS) $(UNIT_OBJECTS) $(REPLAY_OBJECTS) $(OUT)/admin/main.d)
 
 unit:
@@ -140,9 +145,9 @@ FUZZ_FLAGS := -std=gnu17 -D_GNU_SOURCE -DWEIR_VERSION='"fuzz"' -I. -g -O1 \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 # What binds functions of all folders together is of no use to a fuzzer.
 FUZZ_SOURCES := $(filter-out admin/main.c admin/validate.c admin/command%,$(wildcard admin/*.c http/*.c acl/*.c)) \
-	$(addprefix cache/,freshness.c head_record.c memory.c pack.c policy.c record.c rules.c stored_head.c update.c \
-	vary.c) \
-	intercept/refresh_line.c intercept/store_rules.c
+	$(addprefix cache/,freshness.c head_record.c key.c memory.c pack.c parcel.c policy.c purge.c \
+	purge_journal.c record.c rules.c stored_head.c update.c vary.c) \
+	intercept/refresh_line.c intercept/response_line.c intercept/store_rules.c
 
 fuzz:
 	@tools/install-packages build fuzz
@@ -153,7 +158,7 @@ fuzz-%: build/fuzz/%
 		-artifact_prefix=build/fuzz/$*- $(addprefix -dict=,$(wildcard tests/fuzz/$*.dict)) build/fuzz/corpus/$* tests/fuzz/corpus/$*
 build/fuzz/%: tests/fuzz/%.c $(FUZZ_SOURCES)
 	@mkdir -p $(@D)
-	clang $(FUZZ_FLAGS) -o $@ $^ $(shell pkg-config --libs libpcre2-8 libisal)
+	clang $(FUZZ_FLAGS) -o $@ $^ $(shell pkg-config --libs libpcre2-8 libisal libxxhash)
 .PRECIOUS: build/fuzz/%
 
 # ---- installing ----

@@ -7,6 +7,7 @@
 
 #define CLOSING_BYTES (8 << 20) // of segments that wait to be sealed, or 2; then puts wait
 #define CLOSING_MAX 8
+#define MEMORY_SEGMENTS 16 // of a small queue in memory
 
 uint64_t append_reserve(const struct volume *volume) {
     return volume->settings.segment_bytes + VOLUME_SLACK_BYTES;
@@ -17,14 +18,30 @@ unsigned append_closing_max(const struct volume *volume) {
     return most < 2 ? 2 : most > CLOSING_MAX ? CLOSING_MAX : (unsigned)most;
 }
 
-bool append_is_alone(const struct volume *volume, uint64_t record_bytes) {
-    return segment_bytes_for(record_bytes) > volume->settings.segment_bytes;
+uint64_t append_memory_segment(const struct volume *volume) {
+    uint64_t bytes = volume->settings.small_memory_bytes / MEMORY_SEGMENTS / 4096 * 4096;
+    return bytes < volume->settings.segment_bytes ? bytes : volume->settings.segment_bytes;
 }
 
-static uint32_t take_slot(struct volume *volume, uint64_t bytes, bool is_keeper, uint64_t *number) {
+static bool is_in_memory(const struct volume *volume, enum segments_queue queue) {
+    return queue == SEGMENTS_SMALL && volume->settings.small_memory_bytes > 0;
+}
+
+static uint64_t segment_bytes_of(const struct volume *volume, enum segments_queue queue) {
+    return is_in_memory(volume, queue) ? append_memory_segment(volume) : volume->settings.segment_bytes;
+}
+
+bool append_is_alone(const struct volume *volume, enum segments_queue queue, uint64_t record_bytes) {
+    return segment_bytes_for(record_bytes) > segment_bytes_of(volume, queue);
+}
+
+static uint32_t take_slot(
+        struct volume *volume, enum segments_queue queue, uint64_t bytes, bool is_keeper, uint64_t *number) {
     pthread_mutex_lock(&volume->lock);
     uint32_t slot = SEGMENTS_SLOT_NONE;
-    if (is_keeper || volume->pool.closing < append_closing_max(volume))
+    if (is_in_memory(volume, queue))
+        slot = segments_take_memory(&volume->pool, bytes);
+    else if (is_keeper || volume->pool.closing < append_closing_max(volume))
         slot = segments_take(
                 &volume->pool, bytes + VOLUME_SLACK_BYTES, is_keeper ? 0 : append_reserve(volume));
     if (slot != SEGMENTS_SLOT_NONE)
@@ -38,11 +55,12 @@ static int new_segment(
         struct volume *volume, enum segments_queue queue, uint64_t bytes, bool is_keeper, uint32_t *slot) {
     struct segment_label label = {.volume = volume->super.uuid[0], .queue = (uint8_t)queue};
     int error = 0;
-    *slot = take_slot(volume, bytes, is_keeper, &label.number);
+    *slot = take_slot(volume, queue, bytes, is_keeper, &label.number);
     if (*slot == SEGMENTS_SLOT_NONE)
         return -EAGAIN;
     int shelf = volume->shelves[label.number % VOLUME_SHELVES];
-    struct segment *segment = segment_create(shelf, &label, bytes, &error);
+    struct segment *segment = is_in_memory(volume, queue) ? segment_create_in_memory(&label, bytes, &error)
+                                                          : segment_create(shelf, &label, bytes, &error);
     pthread_mutex_lock(&volume->lock);
     if (segment)
         segments_enter(&volume->pool, *slot, segment, queue, SEGMENTS_OPEN);
@@ -70,7 +88,7 @@ void append_close(struct volume *volume, enum segments_queue queue) {
 }
 
 // While append is held: the segment cannot be reclaimed before the entry is there.
-static void enter(struct volume *volume, const struct append *append, uint64_t location) {
+static void enter(struct volume *volume, const struct append *append, uint64_t location, bool in_memory) {
     uint64_t lost, bytes = record_bytes(append->record->head_bytes, append->record->body_bytes);
     if (append->is_carried) {
         atomic_fetch_add_explicit(&volume->carried, 1, memory_order_relaxed);
@@ -79,7 +97,8 @@ static void enter(struct volume *volume, const struct append *append, uint64_t l
         atomic_fetch_add_explicit(&volume->bytes_put, bytes, memory_order_relaxed);
         table_add(volume->table, append->record->key, location, &lost);
     }
-    atomic_fetch_add_explicit(&volume->bytes_written, bytes, memory_order_relaxed);
+    if (!in_memory)
+        atomic_fetch_add_explicit(&volume->bytes_written, bytes, memory_order_relaxed);
 }
 
 static int append_to(struct volume *volume, uint32_t slot, const struct append *append) {
@@ -89,7 +108,7 @@ static int append_to(struct volume *volume, uint32_t slot, const struct append *
     struct segment *segment = atomic_load_explicit(&volume->pool.slots[slot].segment, memory_order_relaxed);
     int error = segment_append(segment, append->record, append->payload, append->count, &offset);
     if (error == 0)
-        enter(volume, append, segments_location(slot, offset));
+        enter(volume, append, segments_location(slot, offset), segment_is_in_memory(segment));
     else if (error != -EFBIG) {
         health_failed(volume, error, "writing to a segment");
         pthread_mutex_lock(&volume->lock);
@@ -115,7 +134,7 @@ static int append_open(struct volume *volume, enum segments_queue queue, const s
     int error = -EFBIG;
     for (int i = 0; i < 2 && error == -EFBIG; i++) {
         if (*open == SEGMENTS_SLOT_NONE)
-            error = new_segment(volume, queue, volume->settings.segment_bytes, append->is_keeper, open);
+            error = new_segment(volume, queue, segment_bytes_of(volume, queue), append->is_keeper, open);
         if (*open == SEGMENTS_SLOT_NONE)
             return error;
         error = append_to(volume, *open, append);
@@ -143,8 +162,8 @@ int append_record(struct volume *volume, enum segments_queue queue, const struct
         pthread_mutex_lock(&volume->append[queue]);
     else if (!lock_soon(&volume->append[queue]))
         return -EAGAIN;
-    int error = append_is_alone(volume, bytes) ? append_alone(volume, queue, append)
-                                               : append_open(volume, queue, append);
+    int error = append_is_alone(volume, queue, bytes) ? append_alone(volume, queue, append)
+                                                      : append_open(volume, queue, append);
     pthread_mutex_unlock(&volume->append[queue]);
     return error;
 }

@@ -38,6 +38,8 @@ struct table {
     _Alignas(BUCKET_BYTES) _Atomic uint64_t entries;
 };
 
+struct table *table_new_of(uint64_t buckets); // NULL without memory
+
 // ---- an entry ----
 
 static inline struct bucket_entry bucket_entry_of(uint32_t tag, uint64_t location, uint8_t hits) {

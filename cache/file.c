@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static int open_real(int directory, const char *name, int flags, mode_t mode) {
@@ -52,6 +53,11 @@ int file_open(int directory, const char *name, int flags, int *fd) {
     do
         *fd = calls()->openat(directory, name, flags | O_CLOEXEC, 0640);
     while (*fd < 0 && errno == EINTR);
+    return outcome(*fd);
+}
+
+int file_open_memory(int *fd) {
+    *fd = memfd_create("weir", MFD_CLOEXEC);
     return outcome(*fd);
 }
 

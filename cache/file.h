@@ -31,6 +31,7 @@ void file_use(const struct file_calls *calls); // for tests; NULL: the real ones
 
 // All: 0 or -errno. `directory` may be AT_FDCWD.
 int file_open(int directory, const char *name, int flags, int *fd);  // close-on-exec; mode 0640
+int file_open_memory(int *fd);                                       // a file that lies on no disk
 void file_close(int fd);                                             // negative: nothing
 int file_open_directory(int directory, const char *name, int *fd);   // made when it is not there
 int file_read(int fd, uint64_t at, void *out, size_t length);        // all of it; less is -EIO

@@ -51,6 +51,12 @@ static bool needs_room(const struct volume *volume) {
            segments_free_bytes(pool) + volume->drained_bytes < segment + spare;
 }
 
+static bool needs_memory(const struct volume *volume) {
+    const struct segments *pool = &volume->pool;
+    uint64_t most = larger(2 * append_memory_segment(volume), volume->wanted);
+    return pool->memory_limit > 0 && pool->memory_used + most > pool->memory_limit;
+}
+
 // Not before it is urgent: one fdatasync serves all that were drained meanwhile.
 static bool needs_flush(const struct volume *volume) {
     const struct segments *pool = &volume->pool;
@@ -76,6 +82,9 @@ static enum keeper_step next_step(struct volume *volume, uint32_t *slot) {
         return KEEPER_SEAL;
     if (needs && volume->pool.drained > 0)
         return KEEPER_FLUSH;
+    // Whether or not the disk has room: what cannot be carried over is lost.
+    if (needs_memory(volume) && (*slot = segments_victim_in_memory(&volume->pool)) != SEGMENTS_SLOT_NONE)
+        return KEEPER_RECLAIM;
     if (needs)
         volume->stuck = true;
     pthread_cond_broadcast(&volume->room);

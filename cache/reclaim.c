@@ -127,7 +127,8 @@ static bool keep(
     pthread_mutex_lock(&volume->purges.carry);
     if (is_purged(reclaim, &record))
         kept = false;
-    else if (append_is_alone(volume, (uint64_t)entry->bytes * RECORD_ALIGNMENT)) {
+    else if (!segment_is_in_memory(reclaim->segment) &&
+             append_is_alone(volume, SEGMENTS_MAIN, (uint64_t)entry->bytes * RECORD_ALIGNMENT)) {
         // No need to copy what is a file of its own.
         kept = reclaim->stays = table_move(volume->table, entry->key, location, location, left);
     } else
@@ -198,7 +199,7 @@ void reclaim_segment(struct volume *volume, uint32_t slot) {
         return;
     }
     add(&volume->reclaimed, 1);
-    if (reclaim.carried)
+    if (reclaim.carried && !segment_is_in_memory(reclaim.segment))
         drain(volume, slot);
     else
         give_up(volume, slot);

@@ -27,6 +27,7 @@ struct segment {
     _Atomic bool sealed;
     bool closed; // takes no more
     bool broken;
+    bool in_memory;
     struct segment_entry *entries; // NULL once sealed: they are on the disk
     uint64_t entry_count, entry_room;
     uint64_t held_bytes; // see segment_unlink
@@ -58,7 +59,7 @@ static struct segment *segment_new(int directory, const struct segment_label *la
     atomic_store_explicit(&segment->used, LABEL_BYTES, memory_order_relaxed);
     atomic_store_explicit(&segment->sealed, false, memory_order_relaxed);
     segment->sequence = segment->overhead = 0;
-    segment->closed = segment->broken = false;
+    segment->closed = segment->broken = segment->in_memory = false;
     segment->entries = NULL;
     segment->entry_count = segment->entry_room = 0;
     segment->held_bytes = 0;
@@ -125,6 +126,10 @@ bool segment_is_sealed(const struct segment *segment) {
     return atomic_load_explicit(&segment->sealed, memory_order_acquire);
 }
 
+bool segment_is_in_memory(const struct segment *segment) {
+    return segment->in_memory;
+}
+
 bool segment_was_broken(const struct segment *segment) {
     return segment->broken;
 }
@@ -146,6 +151,8 @@ static void name_of(uint64_t number, char name[static NAME_BYTES]) {
 int segment_unlink(struct segment *segment, uint64_t bytes, _Atomic uint64_t *held) {
     char name[NAME_BYTES];
     CHECK(!segment->held);
+    if (segment->in_memory)
+        return 0;
     name_of(segment->label.number, name);
     int error = file_unlink(segment->directory, name);
     if (error < 0 && error != -ENOENT) // deleted underneath: just as well
@@ -225,6 +232,19 @@ struct segment *segment_create(int directory, const struct segment_label *label,
         return segment;
     if (segment->fd >= 0)
         file_unlink(directory, name);
+    segment_put(segment);
+    return NULL;
+}
+
+struct segment *segment_create_in_memory(const struct segment_label *label, uint64_t bytes, int *error) {
+    CHECK(bytes <= SEGMENT_BYTES_MAXIMUM);
+    struct segment *segment = segment_new(-1, label, bytes);
+    segment->in_memory = true;
+    *error = file_open_memory(&segment->fd);
+    if (*error == 0)
+        *error = write_first_label(segment);
+    if (*error == 0)
+        return segment;
     segment_put(segment);
     return NULL;
 }
@@ -337,6 +357,8 @@ int segment_sync(struct segment *segment) {
 int segment_seal(struct segment *segment) {
     CHECK(!segment_is_sealed(segment));
     segment->closed = true;
+    if (segment->in_memory) // its entries stay where they are
+        return 0;
     int error = file_sync_data(segment->fd);
     if (error == 0 && (error = write_contents(segment)) == 0)
         error = file_sync_data(segment->fd);
@@ -355,6 +377,8 @@ int segment_read(struct segment *segment, uint64_t offset, void *out, size_t len
 }
 
 int segment_try_read(struct segment *segment, uint64_t offset, void *out, size_t length) {
+    if (segment->in_memory)
+        return file_read(segment->fd, offset, out, length);
     return file_try_read(segment->fd, offset, out, length);
 }
 

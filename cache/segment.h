@@ -44,6 +44,10 @@ uint64_t segment_bytes_for(uint64_t record_bytes);
 // Creates the segment's file, of at most `bytes`, under `directory` (a descriptor, which outlives the
 // segment's name), its blocks allocated. NULL, and *error is -errno.
 struct segment *segment_create(int directory, const struct segment_label *label, uint64_t bytes, int *error);
+// The same without a name, in memory: neither allocated at once nor sealed to a disk, and its last reader is
+// the end of it.
+struct segment *segment_create_in_memory(const struct segment_label *label, uint64_t bytes, int *error);
+bool segment_is_in_memory(const struct segment *segment);
 // Opens `number` of `volume`; it takes no more. -EBADMSG: not a segment of this volume.
 struct segment *segment_open(int directory, uint64_t volume, uint64_t number, int *error);
 // One that was opened and is not sealed: reads it record by record up to the first that is broken

@@ -55,6 +55,17 @@ uint32_t segments_take(struct segments *pool, uint64_t bytes, uint64_t spare) {
     return segments_free_bytes(pool) < bytes + spare ? SEGMENTS_SLOT_NONE : segments_take_anyway(pool, bytes);
 }
 
+uint32_t segments_take_memory(struct segments *pool, uint64_t bytes) {
+    if (pool->memory_used + bytes > pool->memory_limit)
+        return SEGMENTS_SLOT_NONE;
+    uint32_t slot = segments_take_anyway(pool, 0);
+    if (slot != SEGMENTS_SLOT_NONE) {
+        pool->slots[slot].memory = bytes;
+        pool->memory_used += bytes;
+    }
+    return slot;
+}
+
 uint32_t segments_take_anyway(struct segments *pool, uint64_t bytes) {
     if (pool->free_slots == 0)
         return SEGMENTS_SLOT_NONE;
@@ -77,7 +88,8 @@ bool segments_take_slot(struct segments *pool, uint32_t at, uint64_t bytes) {
 
 static void set_free(struct segments *pool, uint32_t slot) {
     pool->used -= pool->slots[slot].bytes;
-    pool->slots[slot].bytes = 0;
+    pool->memory_used -= pool->slots[slot].memory;
+    pool->slots[slot].bytes = pool->slots[slot].memory = 0;
     pool->slots[slot].state = SEGMENTS_FREE;
     pool->free_slots++;
 }
@@ -191,7 +203,23 @@ uint32_t segments_open_main(const struct segments *pool) {
     return slot;
 }
 
+static uint32_t oldest_small(const struct segments *pool, bool in_memory) {
+    uint32_t slot = pool->lists[SEGMENTS_SMALL].oldest;
+    while (slot != SEGMENTS_SLOT_NONE &&
+            (pool->slots[slot].state != SEGMENTS_CLOSED || (pool->slots[slot].memory > 0) != in_memory))
+        slot = pool->slots[slot].newer;
+    return slot;
+}
+
+uint32_t segments_victim_in_memory(const struct segments *pool) {
+    return oldest_small(pool, true);
+}
+
 uint32_t segments_victim(const struct segments *pool) {
+    if (pool->memory_limit > 0) { // what lies on the disk of a small queue is from before
+        uint32_t before = oldest_small(pool, false);
+        return before != SEGMENTS_SLOT_NONE ? before : oldest(pool, SEGMENTS_MAIN, SEGMENTS_CLOSED);
+    }
     uint64_t small = pool->lists[SEGMENTS_SMALL].bytes, total = small + pool->lists[SEGMENTS_MAIN].bytes;
     uint32_t of_small = oldest(pool, SEGMENTS_SMALL, SEGMENTS_CLOSED);
     uint32_t of_main = oldest(pool, SEGMENTS_MAIN, SEGMENTS_CLOSED);

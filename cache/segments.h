@@ -31,7 +31,8 @@ enum segments_state {
 
 struct segments_slot {
     _Atomic(struct segment *) segment;
-    uint64_t bytes; // on the disk
+    uint64_t bytes;  // on the disk
+    uint64_t memory; // of one that lies in memory
     uint32_t newer, older;
     enum segments_queue queue;
     enum segments_state state;
@@ -51,7 +52,8 @@ struct segments {
     uint64_t limit;  // what all segments together may take
     uint64_t target; // the same now: less while the disk has less
     uint64_t used;
-    _Atomic uint64_t held; // by segments that are unlinked and still read
+    uint64_t memory_limit, memory_used; // of the small queue, when it lies in memory; else 0
+    _Atomic uint64_t held;              // by segments that are unlinked and still read
     unsigned small_percent;
     unsigned closing, drained;
 };
@@ -65,6 +67,8 @@ void segments_fini(struct segments *pool);                 // gives up the segme
 uint64_t segments_free_bytes(const struct segments *pool);
 // Takes a slot and `bytes` when `spare` bytes are left then. SEGMENTS_SLOT_NONE: there is no room.
 uint32_t segments_take(struct segments *pool, uint64_t bytes, uint64_t spare);
+// A slot for a segment of so many bytes of memory.
+uint32_t segments_take_memory(struct segments *pool, uint64_t bytes);
 // The same however little room there is: it lies on the disk already.
 uint32_t segments_take_anyway(struct segments *pool, uint64_t bytes);
 // The same, this very slot. False: there is no such slot, or it is not free.
@@ -84,8 +88,10 @@ void segments_move_to_main(struct segments *pool, uint32_t slot); // as its newe
 struct segment *segments_leave(struct segments *pool, uint32_t slot);
 
 // The one to reclaim next: the oldest of the small queue, or of main while that has more than its share.
-// SEGMENTS_SLOT_NONE: none is closed.
+// SEGMENTS_SLOT_NONE: none is closed. When the small queue lies in memory, the one that gives room on the
+// disk, or in memory.
 uint32_t segments_victim(const struct segments *pool);
+uint32_t segments_victim_in_memory(const struct segments *pool);
 
 // The oldest that waits to be sealed; any that is drained; the newest of main that is open: or none.
 uint32_t segments_closing(const struct segments *pool);

@@ -11,6 +11,7 @@
 #define SUPER_FORMAT 1
 #define SUPER_BYTES 64
 #define SUPER_COPY_AT 4096
+#define SUPER_COPIES 2
 
 struct super {
     uint32_t format, needed_bits, other_bits;
@@ -30,5 +31,7 @@ enum super_found {
 struct super super_new(uint64_t segment_bytes);
 // 0 and *found, or -errno. A copy that is broken is written anew from the other one.
 int super_read(int directory, struct super *super, enum super_found *found);
+// Each copy as it is, nothing is written. 0 with `super` from a copy that is whole, or -errno.
+int super_look(int directory, struct super *super, enum super_found copies[static SUPER_COPIES]);
 // Both copies, synced with the directory. 0 or -errno.
 int super_write(int directory, const struct super *super);

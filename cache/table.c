@@ -17,8 +17,10 @@ static size_t map_bytes(const struct table *table) {
 struct table *table_new(uint64_t objects) {
     const uint64_t rated = BUCKET_ENTRIES * LOAD_PERCENT; // objects in a hundred buckets
     uint64_t count = objects / rated * 100 + (objects % rated * 100 + rated - 1) / rated;
-    if (count < BUCKETS_MINIMUM)
-        count = BUCKETS_MINIMUM;
+    return table_new_of(count < BUCKETS_MINIMUM ? BUCKETS_MINIMUM : count);
+}
+
+struct table *table_new_of(uint64_t count) {
     if (count > UINT32_MAX || count > SIZE_MAX / sizeof(struct bucket))
         return NULL;
     struct table *table = aligned_alloc(BUCKET_BYTES, sizeof *table);

@@ -57,3 +57,7 @@ int table_save(const struct table *table, int fd);
 // -EBADMSG: not what was saved; on any failure the table is empty afterwards. Each part is entered once its
 // checksum is right: table_find may run meanwhile, and finds what is loaded so far.
 int table_load(struct table *table, int fd);
+
+// The same into a new one of the size that was saved: for whoever knows of none. `bytes`: how many there are
+// to be read at most, which bounds its memory (64 times as much). NULL, and *error as above.
+struct table *table_restore(int fd, uint64_t bytes, int *error);

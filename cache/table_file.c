@@ -284,3 +284,26 @@ int table_load(struct table *table, int fd) {
     free(stream);
     return error;
 }
+
+// The number of buckets that a header at the descriptor's position names; 0: it is none. The position stays.
+static uint64_t peek_buckets(int fd) {
+    unsigned char header[HEADER_BYTES];
+    off_t at = lseek(fd, 0, SEEK_CUR);
+    if (at < 0 || read_all(fd, header, sizeof header) != 0 || lseek(fd, at, SEEK_SET) < 0 ||
+            get32(header + HEADER_CRC_AT) != record_crc(header, HEADER_CRC_AT))
+        return 0;
+    return get64(header + 16);
+}
+
+struct table *table_restore(int fd, uint64_t bytes, int *error) {
+    uint64_t buckets = peek_buckets(fd);
+    *error = NOT_IT;
+    if (buckets == 0 || buckets > bytes) // a bucket takes a byte at least
+        return NULL;
+    struct table *table = table_new_of(buckets);
+    *error = table ? table_load(table, fd) : -ENOMEM;
+    if (*error == 0)
+        return table;
+    table_free(table);
+    return NULL;
+}

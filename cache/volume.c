@@ -13,6 +13,7 @@
 #include <time.h>
 
 #define SMALL_PERCENT 20
+#define SMALL_MEMORY_LEAST (UINT64_C(1) << 20)
 #define PROBE_MS 5000
 #define SEGMENTS_USUAL 2048
 #define SEGMENTS_LEAST 64
@@ -47,6 +48,8 @@ static void settle(struct volume_settings *settings) {
     settings->segment_bytes = maximum(settings->segment_bytes, BLOCK_BYTES);
     if (settings->objects == 0)
         settings->objects = minimum(maximum(settings->bytes / OBJECT_BYTES, OBJECTS_LEAST), OBJECTS_MOST);
+    if (settings->small_memory_bytes > 0)
+        settings->small_memory_bytes = maximum(settings->small_memory_bytes, SMALL_MEMORY_LEAST);
     if (settings->small_percent == 0)
         settings->small_percent = SMALL_PERCENT;
     if (settings->probe_ms == 0)
@@ -89,6 +92,7 @@ static void init_pool(struct volume *volume) {
     uint64_t limit = limit_for(volume, settings->bytes, slots);
     segments_init(&volume->pool, limit, slots, slots_for(volume, settings->bytes * VOLUME_GROWTH),
             settings->small_percent);
+    volume->pool.memory_limit = settings->small_memory_bytes;
     atomic_store(&volume->largest, limit / 4);
 }
 
@@ -153,6 +157,13 @@ struct volume *volume_open(const struct volume_settings *settings, char *error, 
     return NULL;
 }
 
+// What was hit in memory is carried over.
+static void leave_memory(struct volume *volume) {
+    uint32_t slot;
+    while ((slot = segments_victim_in_memory(&volume->pool)) != SEGMENTS_SLOT_NONE)
+        reclaim_segment(volume, slot);
+}
+
 static void seal_all(struct volume *volume) {
     uint32_t slot;
     for (unsigned i = 0; i < SEGMENTS_QUEUES; i++) {
@@ -173,6 +184,10 @@ void volume_close(struct volume *volume) {
     pthread_join(volume->keeper, NULL);
     if (volume_state(volume) != VOLUME_LOADING) {
         seal_all(volume);
+        if (volume->settings.small_memory_bytes > 0) {
+            leave_memory(volume);
+            seal_all(volume);
+        }
         if (atomic_load(&volume->purges.is_stale))
             purges_rewrite(volume);
         recovery_save(volume); // else the next start recovers
@@ -255,13 +270,16 @@ static struct timespec instant_of(int64_t ms) {
     return (struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 }
 
-static bool has_room(const struct volume *volume, uint64_t bytes) {
+static bool has_room(const struct volume *volume, enum segments_queue queue, uint64_t bytes) {
+    if (queue == SEGMENTS_SMALL && volume->pool.memory_limit > 0)
+        return volume->pool.free_slots > 0 && volume->pool.memory_used + bytes <= volume->pool.memory_limit;
     return volume->pool.closing < append_closing_max(volume) && volume->pool.free_slots > 0 &&
            segments_free_bytes(&volume->pool) >= bytes + append_reserve(volume);
 }
 
 // Under the lock. False when it is of no use to wait any longer.
-static bool wait_for_room(struct volume *volume, uint64_t bytes, int64_t until_ms) {
+static bool wait_for_room(
+        struct volume *volume, enum segments_queue queue, uint64_t bytes, int64_t until_ms) {
     struct timespec until = instant_of(until_ms);
     int timeout = 0;
     bool room = false;
@@ -269,8 +287,8 @@ static bool wait_for_room(struct volume *volume, uint64_t bytes, int64_t until_m
     volume->wanted = maximum(volume->wanted, bytes);
     volume->stuck = false;
     pthread_cond_signal(&volume->work);
-    while (!(room = has_room(volume, bytes)) && volume_state(volume) == VOLUME_READY && !volume->stuck &&
-            !volume->stopping && timeout == 0)
+    while (!(room = has_room(volume, queue, bytes)) && volume_state(volume) == VOLUME_READY &&
+            !volume->stuck && !volume->stopping && timeout == 0)
         timeout = pthread_cond_timedwait(&volume->room, &volume->lock, &until);
     if (--volume->waiting == 0)
         volume->wanted = 0;
@@ -302,6 +320,13 @@ int volume_put(struct volume *volume, struct record *record, const struct iovec 
     if (bytes > atomic_load_explicit(&volume->largest, memory_order_relaxed))
         return -EFBIG;
     enum segments_queue queue = ghosts_take(volume->ghosts, record->key) ? SEGMENTS_MAIN : SEGMENTS_SMALL;
+    uint64_t memory = volume->settings.small_memory_bytes;
+    if (queue == SEGMENTS_SMALL && memory > 0) {
+        if (bytes > memory / 4)
+            queue = SEGMENTS_MAIN;
+        else
+            segment_bytes = maximum(bytes, append_memory_segment(volume));
+    }
     struct append append = {.record = record, .payload = payload, .count = count};
     for (unsigned i = 0; i < ATTEMPTS_MAX; i++) {
         error = append_record(volume, queue, &append);
@@ -310,7 +335,7 @@ int volume_put(struct volume *volume, struct record *record, const struct iovec 
         if (file_now_ms() >= until_ms)
             break;
         pthread_mutex_lock(&volume->lock);
-        bool goes_on = wait_for_room(volume, segment_bytes, until_ms);
+        bool goes_on = wait_for_room(volume, queue, segment_bytes, until_ms);
         pthread_mutex_unlock(&volume->lock);
         if (!goes_on)
             break;
@@ -336,6 +361,7 @@ void volume_stats(struct volume *volume, struct volume_stats *stats) {
     *stats = (struct volume_stats){.state = volume_state(volume),
             .bytes = pool->used + load(&volume->pool.held) + volume->aside_bytes + beside,
             .limit_bytes = pool->target + volume->aside_bytes + beside,
+            .memory_bytes = pool->memory_used,
             .segments = pool->lists[SEGMENTS_SMALL].count + pool->lists[SEGMENTS_MAIN].count};
     pthread_mutex_unlock(&volume->lock);
     pthread_rwlock_rdlock(&volume->purges.lock);

@@ -44,7 +44,9 @@ struct volume_settings {
     unsigned small_percent; // of the pool for the small queue; 0: 20
     unsigned probe_ms;      // how often a broken or full disk is tried again; 0: 5000
     // wear: what is new stays in so many bytes of memory (its small queue), and is written only once it was
-    // hit, or came before. What is there is lost at a stop. 0: the small queue lies on the disk.
+    // hit, or came before; a record of more than a quarter of them at once. What was not hit by then is lost
+    // at a stop. At least 1 MiB, taken little by little, and counted as the kernel's, not as resident. 0: the
+    // small queue lies on the disk.
     uint64_t small_memory_bytes;
 
     // All below NULL: not asked. Called from any thread, `matches` from whoever reads a head, `keep` from the
@@ -138,6 +140,7 @@ bool volume_is_purged(struct volume *volume, struct cache_key key, struct view a
 struct volume_stats {
     enum volume_state state;
     uint64_t bytes, limit_bytes, segments, objects, index_bytes;
+    uint64_t memory_bytes;             // of small_memory_bytes
     uint64_t rules;                    // purges that still count
     uint64_t bytes_put, bytes_written; // asked for, and with what was carried over
     uint64_t reclaimed, carried, broken_records, errors;

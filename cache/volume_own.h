@@ -89,8 +89,11 @@ int append_record(struct volume *volume, enum segments_queue queue, const struct
 // What must stay free for reclaiming.
 uint64_t append_reserve(const struct volume *volume);
 unsigned append_closing_max(const struct volume *volume); // segments that may wait to be sealed
-bool append_is_alone(const struct volume *volume, uint64_t record_bytes); // in a segment of its own
-void append_close(struct volume *volume, enum segments_queue queue);      // under append[queue]
+// Whether it gets a segment of its own.
+bool append_is_alone(const struct volume *volume, enum segments_queue queue, uint64_t record_bytes);
+// wear: the small queue lies in memory, in segments of so many bytes; 0: on the disk.
+uint64_t append_memory_segment(const struct volume *volume);
+void append_close(struct volume *volume, enum segments_queue queue); // under append[queue]
 
 // ---- reclaim.c: by the keeper alone ----
 

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-char *scratch_new(void); // a fresh directory; freed, and the directory deleted, by scratch_free
+char *scratch_new(void);       // a fresh directory; freed, and the directory deleted, by scratch_free
+char *scratch_new_quick(void); // the same in memory when there is such a file system
 void scratch_free(char *path);
 uint64_t disk_usage(const char *path); // as du has it
 

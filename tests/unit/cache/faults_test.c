@@ -242,7 +242,7 @@ static void try_fault(const char *path, enum call call, enum way way, int error,
 
 static void try_errors(enum call call, const int *errors, int count) {
     static const unsigned one_in[] = {1, 3, 20};
-    char *path = scratch_new();
+    char *path = scratch_new_quick();
     file_use(&faulty);
     for (int i = 0; i < count; i++)
         for (unsigned j = 0; j < 3; j++)

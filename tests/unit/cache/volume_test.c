@@ -88,7 +88,7 @@ static void remembers_after_a_clean_stop(void) {
 
 // The saved index is of no use when it is broken, or of another size: the segments say the same.
 static void does_without_the_index(void) {
-    char *path = scratch_new(), *index = NULL;
+    char *path = scratch_new_quick(), *index = NULL;
     struct volume_settings settings = settings_of(path);
     struct volume *volume = disk_open(&settings);
     put_all(volume, 0, 300);
@@ -232,7 +232,7 @@ static void write_super(const char *path, const struct super *super, uint64_t ru
 static void sets_aside_what_it_does_not_know(void) {
     struct super foreign = super_new(4096);
     for (int i = 0; i < 4; i++) {
-        char *path = scratch_new(), *super = NULL, *other = NULL;
+        char *path = scratch_new_quick(), *super = NULL, *other = NULL;
         struct volume_settings settings = settings_of(path);
         struct volume *volume = disk_open(&settings);
         put_all(volume, 0, 300);
@@ -261,7 +261,7 @@ static void sets_aside_what_it_does_not_know(void) {
 
 static void one_copy_of_the_super_block_is_enough(void) {
     for (off_t at = 0; at <= SUPER_COPY_AT; at += SUPER_COPY_AT) {
-        char *path = scratch_new(), *super = NULL;
+        char *path = scratch_new_quick(), *super = NULL;
         struct volume_settings settings = settings_of(path);
         struct volume *volume = disk_open(&settings);
         put_all(volume, 0, 50);
@@ -375,7 +375,7 @@ static void wait_for_puts(struct life *life, uint64_t until) {
 // Amid puts, and each fourth time at any moment, mostly while it is loading.
 static void survives_a_kill(void) {
     struct life *life = mmap(NULL, sizeof *life, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    char *path = scratch_new();
+    char *path = scratch_new_quick();
     struct volume_settings settings = settings_of(path);
     settings.bytes = 4 * MIB;
     settings.segment_bytes = 64 * KIB;
@@ -451,7 +451,7 @@ static void flip_one(const char *path, uint64_t *random) {
 }
 
 static void flipped_bits_are_never_good(void) {
-    char *path = scratch_new(), *index = NULL;
+    char *path = scratch_new_quick(), *index = NULL;
     struct volume_settings settings = settings_of(path);
     uint64_t random = 11, id = 1, broken = 0;
     CU_ASSERT_FATAL(asprintf(&index, "%s/index", path) > 0);
@@ -520,7 +520,7 @@ static void *read_along(void *context) {
 }
 
 static void one_puts_and_three_read(void) {
-    char *path = scratch_new();
+    char *path = scratch_new_quick();
     struct volume_settings settings = settings_of(path);
     struct crowd crowd = {.volume = disk_open(&settings)};
     pthread_t readers[READERS];
