@@ -73,6 +73,11 @@ build/faults.so: tests/faults/faults.c tests/faults/call.tbl
 	@echo "  LINK $@"
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -I. -O2 -g -fPIC -shared -pthread $(WARNINGS) -o $@ $<
 
+build/load: $(wildcard tests/torture/*.[ch] tests/torture/*.tbl)
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -I. -O2 -g -pthread $(WARNINGS) -o $@ $(filter %.c,$^) -lm
+
 -include $(patsubst %.o,%.d,$(OBJECTS) $(UNIT_OBJECTS) $(REPLAY_OBJECTS) $(OUT)/admin/main.d)
 
 unit:
@@ -92,7 +97,7 @@ netns: all
 	/usr/bin/python3 -m pytest -q -p no:cacheprovider $(NETNS_TESTS)
 
 # The daemon, its disks misbehaving, killed and started again, among many clients; long: tests/torture/run.py.
-torture: all build/faults.so
+torture: all build/faults.so build/load
 	@tools/install-packages build run test
 	/usr/bin/python3 -m pytest -q -p no:cacheprovider tests/faults tests/torture
 
