@@ -44,7 +44,11 @@ struct cache_reader {
     uint64_t offset;
     struct cache_reader *next;
     struct cache_reader **link;
-    void *position; // where `offset` lies
+    struct chunk *chunk; // where `offset` lies, counted; NULL: not looked up
+    uint64_t run_end;    // of the bytes there that follow one another
+    struct cache_reader *wait_next, **wait_link; // among those who wait for content
+    bool awaits;    // by the body's lock
+    bool has_looked; // at the content
     unsigned char role;
     unsigned char source; // enum cache_source, as far as the lookup or what it follows decided
     const char *reason;
@@ -106,8 +110,9 @@ enum fill_kind {
                        // now reads that, with the head freshened; the caller ends the fill with finish
     FILL_STALE, // the response tells of trouble, and what is stored may stand in for it [RFC 5861 §4]: every
                 // reader now reads that; the caller ends the fill with finish and drops the body
-    FILL_AGAIN, // a 304 or 206 that answers nothing the store has asked: nothing has changed. The caller
-                // sends the request again without cache_fill_fields(), and calls this again with the answer
+    FILL_AGAIN, // an answer that is none to what the store has asked: nothing has changed. The caller sends
+                // the request again, as its client has it, without cache_fill_fields(), and calls this again
+                // with the answer
 };
 
 struct cache_response {

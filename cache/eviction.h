@@ -12,12 +12,14 @@
 #define EVICTION_FREQUENCY_MAXIMUM 3
 
 enum eviction_queue { QUEUE_NONE, QUEUE_SMALL, QUEUE_MAIN };
+enum eviction_kind { EVICTION_OBJECT, EVICTION_CHUNK }; // what the node is in
 
 struct eviction_node { // in what may be evicted
     struct eviction_node *newer, *older;
     uint64_t fingerprint;
     uint64_t bytes;
     enum eviction_queue queue;
+    enum eviction_kind kind;
     _Atomic uint8_t frequency; // hits since it was last looked at, saturating
 };
 

@@ -49,24 +49,20 @@ static void describe_span(struct cache_variant *out, uint64_t first, uint64_t la
     out->spans[out->span_count - 1].last = last;
 }
 
-// What is there of the content: in spans of other objects, and from `start` on in its own blocks.
-static void describe_content(struct cache_variant *out, struct cache_object *body) {
-    pthread_mutex_lock(&body->lock);
-    for (unsigned i = 0; body->spans && i < body->spans->count; i++)
-        describe_span(out, body->spans->all[i].first, body->spans->all[i].last);
-    if (body->first && body->length > body->start)
-        describe_span(out, body->start, body->length - 1);
-    pthread_mutex_unlock(&body->lock);
+// What is there of the content, in memory.
+static void describe_content(struct cache_variant *out, const struct cache_object *object) {
+    struct body_hole run;
+    for (uint64_t at = 0; body_run(object->body, at, &run); at = run.last + 1)
+        describe_span(out, run.first, run.last);
 }
 
 static void describe_whole(struct cache_variant *out, const struct cache_object *object) {
-    struct cache_object *body = object->body;
-    describe_content(out, body);
-    out->is_partial = body->is_partial;
-    if (body->is_partial)
-        out->content_length = body->size == SIZE_UNKNOWN ? -1 : (int64_t)body->size;
+    describe_content(out, object);
+    out->is_partial = object_may_have_holes(object) && !body_is_complete(object->body);
+    if (object->is_partial)
+        out->content_length = object->size == SIZE_UNKNOWN ? -1 : (int64_t)object->size;
     else if (object->head->has_body)
-        out->content_length = (int64_t)out->content_bytes;
+        out->content_length = (int64_t)object->size;
     out->memory_bytes = object->node.bytes;
 }
 

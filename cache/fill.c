@@ -41,6 +41,7 @@ void fill_free(struct cache_fill *fill) {
     }
     budget_give(cache, fill->reserved);
     fill_drop_bases(fill);
+    fill_end_flow(fill);
     if (fill->selected)
         object_put(fill->selected);
     if (fill->resumed)
@@ -76,7 +77,7 @@ void fill_take_bases(struct cache_fill *fill, struct entry *entry, struct cache_
         return;
     for (struct cache_object *object = entry ? entry->stored : NULL; object; object = object->sibling)
         if (object != selected && etag_of(object) && object_phase(object) == PHASE_WHOLE &&
-                !object->body->is_partial)
+                !object->is_partial)
             take_base(fill, object);
 }
 
@@ -137,11 +138,15 @@ void fill_write_range(struct cache_fill *fill) {
     const struct http_field *validator = http_field_find(head, FIELD_ETAG, 0);
     if (!validator)
         validator = http_field_find(head, FIELD_LAST_MODIFIED, 0);
-    size_t size = validator->value.length + 64;
+    size_t size = validator->value.length + 96;
     fill->validators = memory_new(size);
-    int length =
-            snprintf(fill->validators, size, "Range: bytes=%" PRIu64 "-\r\nIf-Range: " VIEW_FORMAT "\r\n",
-                    partial_prefix(fill->resumed), VIEW_ARGUMENT(validator->value));
+    uint64_t last = fill->hole.last;
+    bool is_rest = last + 1 == fill->resumed->size;
+    int length = is_rest ? snprintf(fill->validators, size, "Range: bytes=%" PRIu64 "-\r\n", fill->hole.first)
+                         : snprintf(fill->validators, size, "Range: bytes=%" PRIu64 "-%" PRIu64 "\r\n",
+                                   fill->hole.first, last);
+    length += snprintf(fill->validators + length, size - (size_t)length, "If-Range: " VIEW_FORMAT "\r\n",
+            VIEW_ARGUMENT(validator->value));
     CHECK(length > 0 && (size_t)length < size);
     fill->validators_length = (size_t)length;
 }
@@ -216,33 +221,47 @@ bool fill_stand_in(struct cache_fill *fill, enum freshness_trouble trouble, stru
 
 // ---- the content ----
 
+static struct body *flow_body(const struct cache_fill *fill) {
+    return fill->is_pending_hole ? fill->resumed->body : fill->object->body;
+}
+
+void fill_end_flow(struct cache_fill *fill) {
+    if (fill->flow.is_running)
+        body_end(flow_body(fill), &fill->flow);
+    fill->is_pending_hole = false;
+}
+
+void fill_share_body(struct cache_fill *fill, struct body *body) {
+    struct body *own = fill->object->body;
+    fill->object->body = body_get(body);
+    body_put(own);
+}
+
 // A storing fill in mid-flight gives up its place. Those who read it go on, and pace it from here: what has
-// arrived stays until the slowest has passed it.
+// arrived stays until the slowest has passed it. A body that others share stays as it is.
 static void become_stream(struct cache_fill *fill, enum marker marker) {
     struct cache_object *object = fill->object;
     fill_leave_index(fill, marker, true);
     budget_give(fill->cache, fill->reserved);
     fill->reserved = 0;
+    bool is_shared = atomic_load_explicit(&object->body->references, memory_order_acquire) > 1;
+    if (!is_shared)
+        body_become_stream(object->body);
     pthread_mutex_lock(&object->lock);
     object->streaming = true;
+    object->is_paced = !is_shared;
     object_reader_passed(object);
     pthread_mutex_unlock(&object->lock);
 }
 
 static uint64_t left(const struct cache_fill *fill, uint64_t otherwise) {
-    uint64_t length = fill->object->length, announced = (uint64_t)fill->content_length;
-    return fill->content_length < 0 ? otherwise : announced > length ? announced - length : 0;
+    uint64_t position = fill->flow.position, announced = (uint64_t)fill->content_length;
+    return fill->content_length < 0 ? otherwise : announced > position ? announced - position : 0;
 }
 
 // Counts what the next append may need, so that it cannot fail.
 static bool reserve(struct cache_fill *fill, size_t bytes) {
-    const struct block *last = fill->object->last;
-    size_t spare = last ? last->size - last->used : 0;
-    if (bytes <= spare)
-        return true;
-    uint64_t wanted = memory_cost(sizeof(struct block) + ROOM_BYTES);
-    if (fill->content_length >= 0)
-        wanted = memory_cost(sizeof(struct block) + bytes);
+    uint64_t wanted = body_cost(fill->object->body, &fill->flow, bytes);
     if (fill->reserved >= wanted)
         return true;
     if (!budget_take(fill->cache, wanted - fill->reserved))
@@ -254,13 +273,13 @@ static bool reserve(struct cache_fill *fill, size_t bytes) {
 // Room of a storing fill; 0: it has outgrown the store and is a stream now.
 static size_t storing_room(struct cache_fill *fill) {
     struct cache_object *object = fill->object;
-    uint64_t maximum = store_limits(fill->cache).maximum_bytes, length = object->length;
+    uint64_t maximum = store_limits(fill->cache).maximum_bytes, position = fill->flow.position;
     if (atomic_load_explicit(&object->doomed, memory_order_relaxed))
         return become_stream(fill, MARKER_NONE), 0;
-    if (length > maximum)
+    if (position > maximum)
         return become_stream(fill, MARKER_ALONE), 0;
     // One byte more than may be stored: a body of exactly the maximum must be seen to end there.
-    uint64_t room = maximum - length + 1, announced = left(fill, ROOM_BYTES);
+    uint64_t room = maximum - position + 1, announced = left(fill, ROOM_BYTES);
     room = room < ROOM_BYTES ? room : ROOM_BYTES;
     if (announced < room)
         room = announced ? announced : 1; // all has come: never a wait for more
@@ -273,7 +292,7 @@ static size_t stream_room(struct cache_fill *fill, void (*wake)(void *owner), vo
     struct cache_object *object = fill->object;
     pthread_mutex_lock(&object->lock);
     object_reader_passed(object);
-    size_t room = object_room(object);
+    size_t room = object->is_paced ? object_room(object) : ROOM_BYTES;
     fill->wake = wake;
     fill->owner = owner;
     fill->waiting = room == 0;
@@ -289,62 +308,14 @@ size_t cache_fill_room(struct cache_fill *fill, void (*wake)(void *owner), void 
     return fill->told = room;
 }
 
-static size_t clamp(size_t value, size_t least, size_t most) {
-    return value < least ? least : value > most ? most : value;
-}
-
-// `start`: of the new block; `length`: of what is there for it now.
-static size_t block_size(const struct cache_fill *fill, uint64_t start, size_t length) {
-    bool is_stream = fill->object->streaming;
-    size_t most = is_stream ? BLOCK_BYTES_STREAM : BLOCK_BYTES_MAXIMUM;
-    if (fill->content_length >= 0 && (uint64_t)fill->content_length > start)
-        return (size_t)((uint64_t)fill->content_length - start < most ? (uint64_t)fill->content_length - start
-                                                                      : most);
-    if (is_stream)
-        return most;
-    // Of unknown length: what came, and more the more there is, so that at most a third is waste.
-    size_t growth = clamp((size_t)(start / 2), 512, most);
-    return start ? clamp(length, growth, most) : clamp((length + 255) / 256 * 256, 512, most);
-}
-
-static void count_block(struct cache_fill *fill, const struct block *block) {
-    uint64_t cost = block_cost(block), reserved = fill->reserved < cost ? fill->reserved : cost;
-    fill->content_cost += cost;
-    if (block->is_stream) {
-        atomic_fetch_add_explicit(&fill->cache->budget.streams, cost, memory_order_relaxed);
-        return;
-    }
-    fill->reserved -= reserved;
-    budget_charge(fill->cache, cost - reserved);
-}
-
-struct chain {
-    struct block *first, *last;
-};
-
-// Copies into new blocks, which nobody sees yet.
-static struct chain build_chain(struct cache_fill *fill, uint64_t start, const char *data, size_t length) {
-    struct chain chain = {NULL, NULL};
-    while (length) {
-        struct block *block = block_new(start, block_size(fill, start, length), fill->object->streaming);
-        count_block(fill, block);
-        block->used = (uint32_t)(length < block->size ? length : block->size);
-        memcpy(block->data, data, block->used);
-        *(chain.last ? &chain.last->next : &chain.first) = block;
-        chain.last = block;
-        start += block->used;
-        data += block->used;
-        length -= block->used;
-    }
-    return chain;
-}
-
 // Nobody reads this stream, and nobody can come to: what arrives is dropped.
-static bool drop_unread(struct cache_object *object, size_t length) {
+static bool drop_unread(struct cache_object *object, struct flow *flow, size_t length) {
     pthread_mutex_lock(&object->lock);
-    bool is_unread = object->streaming && object_count_readers(object) == 0;
-    if (is_unread)
-        object->floor = object->length += length;
+    bool is_unread = object->is_paced && object_count_readers(object) == 0;
+    if (is_unread) {
+        body_skip(object->body, flow, length);
+        object_reader_passed(object);
+    }
     pthread_mutex_unlock(&object->lock);
     return is_unread;
 }
@@ -362,25 +333,9 @@ void cache_fill_append(struct cache_fill *fill, const void *data, size_t length)
     CHECK(length <= fill->told);
     fill->told -= length;
     length = cut_surplus(fill, length);
-    if (length == 0 || (object->streaming && drop_unread(object, length)))
+    if (length == 0 || (object->streaming && drop_unread(object, &fill->flow, length)))
         return;
-    // Only the producer writes blocks, and readers see no more than what is published under the lock.
-    struct block *last = object->last;
-    size_t spare = last ? last->size - last->used : 0, first = length < spare ? length : spare;
-    if (first)
-        memcpy(last->data + last->used, data, first);
-    struct chain chain =
-            build_chain(fill, object->length + first, (const char *)data + first, length - first);
-    pthread_mutex_lock(&object->lock);
-    if (last)
-        last->used += (uint32_t)first;
-    if (chain.first) {
-        *(last ? &last->next : &object->first) = chain.first;
-        object->last = chain.last;
-    }
-    object->length += length;
-    object_wake_reached(object);
-    pthread_mutex_unlock(&object->lock);
+    body_write(object->body, &fill->flow, data, length, &fill->reserved);
 }
 
 // ---- the end ----
@@ -388,22 +343,22 @@ void cache_fill_append(struct cache_fill *fill, const void *data, size_t length)
 static void end(struct cache_fill *fill, enum phase phase) {
     struct cache_object *object = fill->object;
     struct cache *cache = fill->cache;
+    if (object_phase(object) == PHASE_ARRIVING && fill->content_length < 0 && phase != PHASE_BROKEN)
+        object->size = fill->flow.position;
     pthread_mutex_lock(&object->lock);
     object->fill = NULL; // no wake from here on
     if (object_phase(object) != PHASE_PASSED_ON)
         atomic_store_explicit(&object->phase, phase, memory_order_release);
     object_wake_readers(object);
-    struct spans *spans = object_take_spans(object);
     pthread_mutex_unlock(&object->lock);
-    spans_free(spans);
-    fill_free(fill);
+    fill_free(fill); // ends the flow, and wakes those who wait for content
     budget_settle(cache);
 }
 
 static bool is_complete(const struct cache_fill *fill) {
     const struct cache_object *object = fill->object;
     return object->head && !fill->is_overrun &&
-           (fill->content_length < 0 || (uint64_t)fill->content_length == object->length);
+           (fill->content_length < 0 || (uint64_t)fill->content_length == fill->flow.position);
 }
 
 // From the arriving to the stored, unless it was purged or turns out too small.
@@ -412,7 +367,7 @@ static void store(struct cache_fill *fill) {
     struct cache_object *object = fill->object, *dropped = NULL;
     struct policy_limits limits = store_limits(cache);
     bool is_wanted = !object->head->has_body ||
-                     (object->length >= limits.minimum_bytes && object->length <= limits.maximum_bytes);
+                     (fill->flow.position >= limits.minimum_bytes && fill->flow.position <= limits.maximum_bytes);
     struct shard *shard = index_shard(&cache->index, object->key);
     pthread_mutex_lock(&shard->lock);
     struct entry *entry = object->entry;
@@ -426,12 +381,23 @@ static void store(struct cache_fill *fill) {
     store_put_dropped(dropped);
 }
 
-static void count_node(struct cache_fill *fill) {
-    fill->object->node.bytes = fill->object->charged - fill_cost(fill) + fill->content_cost;
+// What evicting it would free: its chunks have nodes of their own when they go one by one.
+void fill_count_node(struct cache_object *object, uint64_t aside) {
+    bool is_by_chunks = atomic_load_explicit(&object->body->is_by_chunks, memory_order_relaxed);
+    object->node.bytes = object->charged - aside + (is_by_chunks ? 0 : body_charged(object->body));
 }
 
-static bool is_part(const struct cache_object *object) {
-    return object->spans || object->head->http.status == 206;
+static bool is_part(const struct cache_fill *fill) {
+    return fill->is_resuming || fill->object->head->http.status == 206;
+}
+
+// What came until the end of the message is all there is.
+static void settle_size(struct cache_fill *fill) {
+    struct cache_object *object = fill->object;
+    if (fill->content_length >= 0)
+        return;
+    body_set_size(object->body, fill->flow.position);
+    body_trim(object->body);
 }
 
 void cache_fill_finish(struct cache_fill *fill) {
@@ -441,11 +407,13 @@ void cache_fill_finish(struct cache_fill *fill) {
         return;
     }
     bool is_storing = !fill->object->streaming;
+    if (!is_passed_on)
+        settle_size(fill);
     if (is_storing && !is_passed_on) {
-        count_node(fill);
-        if (is_part(fill->object))
+        fill_count_node(fill->object, fill_cost(fill));
+        if (!fill->is_hole && is_part(fill))
             partial_store(fill, false);
-        else
+        else if (!fill->is_hole)
             store(fill);
     }
     end(fill, is_storing ? PHASE_WHOLE : PHASE_ENDED);
@@ -453,7 +421,7 @@ void cache_fill_finish(struct cache_fill *fill) {
 
 void cache_fill_abandon(struct cache_fill *fill) {
     if (partial_is_kept(fill)) {
-        count_node(fill);
+        fill_count_node(fill->object, fill_cost(fill));
         partial_store(fill, true);
     } else if (object_phase(fill->object) != PHASE_PASSED_ON) {
         fill_leave_index(fill, MARKER_NONE, false);

@@ -34,13 +34,7 @@ static void read_arrival(struct arrival *arrival, const struct cache_response *r
             policy_storable(request, response, &arrival->control, &arrival->freshness, vary_is_known, limits);
 }
 
-static size_t inline_bytes(const struct cache_object *object, const struct cache_response *response) {
-    bool fits = response->has_body && response->content_length > 0 && !object->spans &&
-                response->content_length <= BLOCK_INLINE_BYTES;
-    return fits ? sizeof(struct block) + (size_t)response->content_length : 0;
-}
-
-static struct stored_head *head_of(const struct arrival *arrival, bool is_stored, size_t tail_bytes) {
+static struct stored_head *head_of(const struct arrival *arrival, bool is_stored) {
     const struct cache_response *response = arrival->response;
     struct stored_head_source source = {.head = response->head, .date_s = -1};
     if (is_stored) {
@@ -49,7 +43,6 @@ static struct stored_head *head_of(const struct arrival *arrival, bool is_stored
         source.date_s = needs_date ? arrival->freshness.date_s : -1;
         source.vary = arrival->vary;
         source.selectors = arrival->selectors;
-        source.tail_bytes = tail_bytes;
     }
     struct stored_head *head = stored_head_new(&source);
     head->freshness = arrival->freshness;
@@ -58,24 +51,12 @@ static struct stored_head *head_of(const struct arrival *arrival, bool is_stored
     return head;
 }
 
-// A small body's room, right behind its head.
-static struct block *inline_block(struct stored_head *head, uint64_t start) {
-    if (!head->tail_bytes)
-        return NULL;
-    struct block *block = (struct block *)head->tail;
-    *block = (struct block){.start = start,
-            .size = (uint32_t)(head->tail_bytes - sizeof *block),
-            .is_inline = true,
-            .data = (char *)(block + 1)};
-    return block;
-}
-
 // What it holds of a representation; before its head is published.
 static void set_extent(struct cache_fill *fill, const struct cache_response *response) {
     struct cache_object *object = fill->object;
     struct content_range given;
     if (response->head->status == 206 && content_range_of(response->head, response->content_length, &given)) {
-        object->start = object->length = object->floor = given.range.first;
+        object->start = object->floor = given.range.first;
         object->end = given.range.last + 1;
         object->size = given.has_size ? given.size : SIZE_UNKNOWN;
         fill->content_length = (int64_t)object->end;
@@ -89,20 +70,35 @@ static void publish_head(
     pthread_mutex_lock(&object->lock);
     object->head = head;
     object->reason = reason;
-    object->first = object->last = inline_block(head, object->start);
     for (struct cache_reader *reader = object->readers; reader; reader = reader->next)
-        reader->offset = object_first(object);
-    if (is_refused)
-        object->refused = object->streaming = true;
+        reader->offset = object->start;
+    object->refused |= is_refused;
+    object->streaming |= is_refused;
+    object->is_paced = object->body->is_stream;
     atomic_store_explicit(&object->phase, PHASE_ARRIVING, memory_order_release);
     object_wake_readers(object);
     pthread_mutex_unlock(&object->lock);
 }
 
+static void begin_flow(struct cache_fill *fill) {
+    struct cache_object *object = fill->object;
+    uint64_t end = fill->content_length < 0 ? BODY_SIZE_UNKNOWN : (uint64_t)fill->content_length;
+    bool is_whole = !fill->is_resuming && !object->end && fill->content_length >= 0;
+    if (is_whole)
+        body_set_size(object->body, (uint64_t)fill->content_length);
+    if (!fill->flow.is_running)
+        body_begin(object->body, &fill->flow, object->start, end);
+    body_confirm(object->body, &fill->flow);
+}
+
 static enum fill_kind begin_stream(struct cache_fill *fill, const struct arrival *arrival) {
     struct cache_object *object = fill->object;
-    struct stored_head *head = head_of(arrival, false, 0);
+    struct stored_head *head = head_of(arrival, false);
     object_charge(object, memory_cost(head->bytes), fill->request == NULL);
+    // The body of what is stored stays as it is, when a part of it came with a head that may not be stored.
+    if (atomic_load_explicit(&object->body->references, memory_order_acquire) == 1)
+        body_become_stream(object->body);
+    begin_flow(fill);
     publish_head(object, head, arrival->verdict.reason, true);
     return FILL_STREAM;
 }
@@ -136,7 +132,8 @@ static enum fill_kind refuse(struct cache_fill *fill, const struct arrival *arri
 
 static enum fill_kind begin_storing(struct cache_fill *fill, struct arrival *arrival) {
     struct cache_object *object = fill->object;
-    struct stored_head *head = head_of(arrival, true, inline_bytes(object, arrival->response));
+    struct stored_head *head = head_of(arrival, true);
+    object->body->fingerprint = object->key.low;
     if (!budget_take(fill->cache, memory_cost(head->bytes))) {
         free(head);
         arrival->verdict = (struct policy_verdict){false, false, "no-room"};
@@ -145,18 +142,31 @@ static enum fill_kind begin_storing(struct cache_fill *fill, struct arrival *arr
     object->charged += memory_cost(head->bytes);
     bool is_shared = !head->freshness.no_cache && head->freshness.lifetime_s > head->freshness.initial_age_s;
     mark(fill, is_shared ? MARKER_NONE : MARKER_ALONE);
+    partial_choose_body(fill, head);
+    begin_flow(fill);
     publish_head(object, head, arrival->verdict.reason, false);
     return FILL_STORE;
 }
 
 // ---- a 304 ----
 
-// The validators and the range were not what the origin answered to: once more, without.
-static enum fill_kind ask_again(struct cache_fill *fill, const char **reason) {
-    fill_drop_bases(fill);
+static bool has_range(const struct cache_fill *fill) {
+    return fill->request && http_field_find(&fill->request->http, FIELD_RANGE, 0);
+}
+
+static void drop_resumed(struct cache_fill *fill) {
+    fill_end_flow(fill);
     if (fill->resumed)
         object_put(fill->resumed);
     fill->resumed = NULL;
+}
+
+// The validators and the range were not what the origin answered to: once more, without.
+static enum fill_kind ask_again(struct cache_fill *fill, const char **reason) {
+    fill->asks_range = has_range(fill);
+    fill->asks_whole = !fill->asks_range;
+    fill_drop_bases(fill);
+    drop_resumed(fill);
     free(fill->validators);
     fill->validators = NULL;
     fill->validators_length = 0;
@@ -188,7 +198,7 @@ static struct cache_object *freshen(struct cache *cache, struct freshening *fres
     update_merge(&merged, &base->head->http, freshening->response->head);
     confirmed.head = &merged;
     confirmed.has_body = base->head->has_body;
-    confirmed.content_length = confirmed.has_body ? (int64_t)base->body->length : base->head->content_length;
+    confirmed.content_length = confirmed.has_body ? (int64_t)base->size : base->head->content_length;
     struct policy_limits limits = store_limits(cache);
     read_arrival(&arrival, &confirmed, freshening->request, &limits);
     if (!update_fits(&merged, &base->head->http))
@@ -196,12 +206,11 @@ static struct cache_object *freshen(struct cache *cache, struct freshening *fres
     freshening->verdict = arrival.verdict;
     object->refused = !arrival.verdict.is_storable; // good for the one who asked
     object->key = base->key;
-    object->head = head_of(&arrival, true, 0);
-    object->body = object_get(base->body);
+    object->head = head_of(&arrival, true);
+    object_take_body(object, base);
     object->reason = "confirmed";
-    object->node.bytes =
-            base->body->node.bytes + memory_cost(sizeof *object) + memory_cost(object->head->bytes);
     object_charge(object, memory_cost(object->head->bytes), false);
+    fill_count_node(object, 0);
     atomic_store_explicit(&object->phase, PHASE_WHOLE, memory_order_release);
     free(merged.fields);
     return object;
@@ -293,7 +302,7 @@ void cache_update_by_head(
     cache_control_parse(query->head, &asked);
     for (unsigned i = 0; i < count; i++) {
         struct freshening freshening = {.base = objects[i], .response = response, .request = query->head};
-        int64_t length = objects[i]->head->has_body ? (int64_t)objects[i]->body->length : -1;
+        int64_t length = objects[i]->head->has_body ? (int64_t)objects[i]->size : -1;
         switch (update_by_head(&objects[i]->head->http, length, response->head)) {
         case UPDATE_BY_HEAD_NOTHING:
             break;
@@ -377,12 +386,12 @@ static bool is_rest(const struct cache_fill *fill, const struct cache_response *
     const struct cache_object *resumed = fill->resumed;
     struct content_range given;
     return content_range_of(response->head, response->content_length, &given) && given.has_size &&
-           given.size == resumed->body->length && given.range.first == partial_prefix(resumed) &&
-           given.range.last == given.size - 1 && partial_is_same(&resumed->head->http, response->head) &&
+           given.size == resumed->size && given.range.first == fill->hole.first &&
+           given.range.last == fill->hole.last && partial_is_same(&resumed->head->http, response->head) &&
            is_of_variant(fill, response->head);
 }
 
-// A whole arrives, its beginning being there already [RFC 9111 §3.4].
+// A whole, a part of which arrives, the rest being there already or asked for by others [RFC 9111 §3.4].
 static enum fill_kind resume(
         struct cache_fill *fill, const struct cache_response *response, const char **reason) {
     struct cache_object *object = fill->object;
@@ -393,15 +402,15 @@ static enum fill_kind resume(
     struct policy_limits limits = store_limits(fill->cache);
     update_merge(&merged, &resumed->head->http, response->head);
     whole.head = &merged;
-    whole.content_length = fill->content_length = (int64_t)resumed->body->length;
+    whole.content_length = (int64_t)resumed->size;
+    fill->content_length = (int64_t)fill->hole.last + 1;
     read_arrival(&arrival, &whole, &fill->request->http, &limits);
     if (!update_fits(&merged, &resumed->head->http))
         arrival.verdict = (struct policy_verdict){false, true, "too-large"};
-    object->start = object->length = partial_prefix(resumed);
-    object->size = resumed->body->length;
-    object->spans = spans_new();
-    object_charge(object, memory_cost(sizeof *object->spans), false);
-    spans_add_all(object->spans, resumed->body->spans, object->start);
+    object->size = resumed->size;
+    fill_share_body(fill, resumed->body);
+    fill->is_pending_hole = false;
+    fill->is_resuming = true;
     enum fill_kind kind = begin(fill, &arrival);
     free(merged.fields);
     return *reason = arrival.verdict.reason, kind;
@@ -432,6 +441,15 @@ static void read_part(
     free(head.fields);
 }
 
+// What was asked for a reader's hole does not fit: the origin has another representation by now, or it is in
+// trouble.
+static enum fill_kind miss_hole(struct cache_fill *fill, int status, const char **reason) {
+    if (!freshness_status_is_error(status))
+        atomic_store_explicit(&fill->resumed->contradicted, true, memory_order_relaxed);
+    fill_end_flow(fill);
+    return *reason = "validator-differs", FILL_STALE;
+}
+
 // ---- any ----
 
 enum fill_kind cache_fill_head(
@@ -444,14 +462,17 @@ enum fill_kind cache_fill_head(
     fill->now = response->response_at;
     if (fill->base_count && status == 304)
         return confirm(fill, response, reason);
-    if (freshness_status_is_error(status) && fill_stand_in(fill, FRESHNESS_ERROR, fill->now)) {
+    if (!fill->is_hole && freshness_status_is_error(status) && fill_stand_in(fill, FRESHNESS_ERROR, fill->now)) {
         return *reason = object->reason, FILL_STALE;
     }
     bool is_asked = fill->resumed || fill->base_count;
     if (fill->resumed && status == 206 && is_rest(fill, response))
         return resume(fill, response, reason);
-    if ((is_asked && status == 206) || (fill->resumed && (status == 304 || status == 416)))
+    if (!fill->is_hole && ((is_asked && status == 206) || (fill->resumed && (status == 304 || status == 416 || (status == 200 && has_range(fill))))))
         return ask_again(fill, reason);
+    if (fill->is_hole)
+        return miss_hole(fill, status, reason);
+    fill_end_flow(fill); // of a hole that this does not fill
     struct arrival arrival = {.verdict = {false, false, fill->pass_reason}};
     struct policy_limits limits = store_limits(fill->cache);
     set_extent(fill, response);

@@ -17,6 +17,7 @@ struct search {
     struct cache_object *selected; // what is stored for this request, usable or not
     struct cache_object *part;     // what is stored for it, when that is not what it asks for
     struct cache_object *resumed;  // the part that a fill can complete
+    struct body_hole hole;         // the next of it that this request wants
     struct cache_object *found;    // to be read or joined
     enum reader_role role;         // of who does so
     enum cache_source source;
@@ -121,6 +122,9 @@ static bool may_share(const struct search *search, const struct entry *entry, co
 
 // What was asked with conditions of the store's own is the whole, whatever the request's range.
 static bool asks_alike(const struct search *search, const struct cache_fill *fill) {
+    if (fill->resumed)
+        return search->part && fill->resumed->body == search->part->body &&
+               partial_wants(search->part, search->query, &fill->hole);
     return fill->asks_whole || partial_is_alike(&fill->request->http, search->query->head);
 }
 
@@ -170,7 +174,7 @@ static bool has_base(const struct search *search, const struct entry *entry) {
     if (search->request.has_range)
         return false;
     for (const struct cache_object *object = entry ? entry->stored : NULL; object; object = object->sibling)
-        if (policy_etag(&object->head->http) && !object->body->is_partial)
+        if (policy_etag(&object->head->http) && !object->is_partial)
             return true;
     return false;
 }
@@ -197,7 +201,7 @@ static enum lookup decide_fetch(struct search *search, struct entry *entry) {
     // What is there may answer it; what it fetches is not kept [RFC 9111 §5.2.1.5].
     if (request->control.no_store)
         return say(search, LOOKUP_PASS, "no-store");
-    bool can_resume = search->part && !request->has_range && partial_prefix(search->part) > 0;
+    bool can_resume = search->part && partial_find_hole(search->part, search->query, NULL, &search->hole);
     search->resumed = can_resume ? search->part : NULL;
     search->is_alone = request->has_authorization || (request->has_condition && !has_base(search, entry));
     return say(search, is_confirmable ? LOOKUP_STALE : LOOKUP_MISS, why);
@@ -259,12 +263,15 @@ struct spare {
     struct entry *entry;
 };
 
-// What it is to confirm, or to complete.
+// What it is to confirm, or to complete. `is_begun`: it will be, and is announced.
 static void take_stored(
-        const struct search *search, enum lookup lookup, struct entry *entry, struct cache_fill *fill) {
-    fill->asks_range = lookup == LOOKUP_MISS && search->request.has_range;
-    if (search->resumed)
-        fill->resumed = object_get(search->resumed);
+        const struct search *search, enum lookup lookup, struct entry *entry, bool is_begun, struct cache_fill *fill) {
+    struct cache_object *resumed = search->resumed;
+    bool can_resume = resumed && partial_find_hole(resumed, search->query, is_begun ? &fill->flow : NULL, &fill->hole);
+    fill->asks_range = lookup == LOOKUP_MISS && search->request.has_range && !can_resume;
+    fill->is_pending_hole = can_resume && is_begun;
+    if (can_resume)
+        fill->resumed = object_get(resumed);
     else
         fill_take_bases(fill, entry, search->selected);
     fill->asks_whole = fill->base_count > 0 || lookup == LOOKUP_HIT;
@@ -281,7 +288,7 @@ static void put_into_index(
         struct search *search, enum lookup lookup, struct entry *entry, struct spare *spare) {
     struct cache_fill *fill = spare->fill;
     struct cache_object *object = fill->object;
-    take_stored(search, lookup, entry, fill);
+    take_stored(search, lookup, entry, true, fill);
     if (!entry) {
         entry = spare->entry;
         spare->entry = NULL;
@@ -461,7 +468,7 @@ static void preview_decision(struct search *search, struct lookup_preview *previ
     struct entry *entry = index_find(search->shard, &search->name);
     preview->lookup = decide(search, entry);
     if (needs_fill(search, preview->lookup))
-        take_stored(search, preview->lookup, entry, preview->fill);
+        take_stored(search, preview->lookup, entry, false, preview->fill);
     if (entry)
         store_release(search->cache, search->shard, entry); // as above
     pthread_mutex_unlock(&search->shard->lock);
@@ -491,4 +498,30 @@ void lookup_preview_end(struct lookup_preview *preview) {
         return;
     preview->fill->object->fill = NULL;
     fill_free(preview->fill);
+}
+
+// ---- holes ----
+
+struct cache_fill *cache_reader_fill(
+        struct cache_reader *reader, const struct cache_query *query, uint64_t until) {
+    struct cache_object *object = reader->object;
+    CHECK(object && object->head);
+    uint64_t first = reader->offset, last = first + CACHE_AHEAD_BYTES - 1;
+    if (!body_can_ask(object->body) || until <= first)
+        return NULL;
+    struct cache_fill *fill = fill_new(object->cache, query->head, NULL);
+    fill->now = query->now;
+    fill->rule = store_rule(query->rules);
+    cache_control_parse(query->head, &fill->asked);
+    fill->object->key = object->key;
+    last = until - 1 < last ? until - 1 : last;
+    if (!body_find_hole(object->body, first, last, &fill->flow, &fill->hole)) {
+        fill->object->fill = NULL;
+        fill_free(fill);
+        return NULL;
+    }
+    fill->resumed = object_get(object);
+    fill->is_hole = fill->is_pending_hole = fill->asks_whole = true;
+    fill_write_range(fill);
+    return fill;
 }

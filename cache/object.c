@@ -11,8 +11,9 @@ struct cache_object *object_new(struct cache *cache, bool is_stream) {
             .references = 1,
             .size = SIZE_UNKNOWN,
             .streaming = is_stream,
+            .is_paced = is_stream,
             .refused = is_stream};
-    object->body = object;
+    object->body = body_new(cache, is_stream);
     pthread_mutex_init(&object->lock, NULL);
     object_charge(object, memory_cost(sizeof *object), is_stream);
     return object;
@@ -28,41 +29,10 @@ void object_charge(struct cache_object *object, uint64_t bytes, bool is_stream) 
     }
 }
 
-// ---- blocks ----
-
-struct block *block_new(uint64_t start, size_t size, bool is_stream) {
-    struct block *block = memory_new(sizeof *block + size);
-    *block = (struct block){.start = start, .size = (uint32_t)size, .is_stream = is_stream};
-    block->data = (char *)(block + 1);
-    return block;
-}
-
-uint64_t block_cost(const struct block *block) {
-    return block->is_inline ? 0 : memory_cost(sizeof *block + block->size);
-}
-
-static void block_free(struct cache *cache, struct block *block) {
-    uint64_t bytes = block_cost(block);
-    if (block->is_inline)
-        return;
-    if (block->is_stream)
-        atomic_fetch_sub_explicit(&cache->budget.streams, bytes, memory_order_relaxed);
-    else
-        budget_give(cache, bytes);
-    free(block);
-}
-
 static void object_free(struct cache_object *object) {
     struct cache *cache = object->cache;
     CHECK(!object->readers && !object->fill && object->place == PLACE_NONE);
-    while (object->first) {
-        struct block *next = object->first->next;
-        block_free(cache, object->first);
-        object->first = next;
-    }
-    spans_free(object->spans);
-    if (object->body != object)
-        object_put(object->body);
+    body_put(object->body);
     if (object->successor)
         object_put(object->successor);
     budget_give(cache, object->charged);
@@ -70,6 +40,13 @@ static void object_free(struct cache_object *object) {
     pthread_mutex_destroy(&object->lock);
     free(object->head);
     free(object);
+}
+
+void object_take_body(struct cache_object *object, const struct cache_object *from) {
+    body_put(object->body);
+    object->body = body_get(from->body);
+    object->size = from->size;
+    object->is_partial = from->is_partial;
 }
 
 void object_put(struct cache_object *object) {
@@ -108,7 +85,7 @@ void object_attach(struct cache_object *object, struct cache_reader *reader, enu
     if (object_phase(object) != PHASE_WHOLE)
         link_reader(object, reader);
     if (object_phase(object) != PHASE_PENDING)
-        reader->offset = object_first(object);
+        reader->offset = object->start;
     pthread_mutex_unlock(&object->lock);
 }
 
@@ -123,19 +100,6 @@ void object_wake_readers(struct cache_object *object) {
             wake(reader);
 }
 
-void object_wake_reached(struct cache_object *object) {
-    for (struct cache_reader *reader = object->readers; reader; reader = reader->next)
-        if (reader->waiting && reader->offset < object->length)
-            wake(reader);
-}
-
-struct spans *object_take_spans(struct cache_object *object) {
-    struct spans *spans = object->fill || object->readers ? NULL : object->spans;
-    if (spans)
-        object->spans = NULL;
-    return spans;
-}
-
 static bool is_interested(const struct cache_object *object, const struct cache_reader *reader) {
     return reader->role != ROLE_GONE && !(object->refused && reader->role == ROLE_JOINED);
 }
@@ -147,8 +111,13 @@ unsigned object_count_readers(const struct cache_object *object) {
     return count;
 }
 
+// Where what has arrived ends.
+static uint64_t arrived(const struct cache_object *object) {
+    return object->fill ? object->fill->flow.position : object->floor;
+}
+
 static uint64_t slowest_offset(const struct cache_object *object) {
-    uint64_t slowest = object->length;
+    uint64_t slowest = arrived(object);
     for (const struct cache_reader *reader = object->readers; reader; reader = reader->next)
         if (is_interested(object, reader) && reader->offset < slowest)
             slowest = reader->offset;
@@ -157,7 +126,7 @@ static uint64_t slowest_offset(const struct cache_object *object) {
 
 static bool has_waiting_reader(const struct cache_object *object) {
     for (const struct cache_reader *reader = object->readers; reader; reader = reader->next)
-        if (is_interested(object, reader) && reader->offset >= object->length)
+        if (is_interested(object, reader) && reader->offset >= arrived(object))
             return true;
     return false;
 }
@@ -169,7 +138,7 @@ unsigned object_cut_laggards(struct cache_object *object) {
     if (!object->streaming || !has_waiting_reader(object))
         return 0;
     for (struct cache_reader *reader = object->readers; reader; reader = reader->next) {
-        if (!is_interested(object, reader) || reader->is_cut || reader->offset + window / 2 >= object->length)
+        if (!is_interested(object, reader) || reader->is_cut || reader->offset + window / 2 >= arrived(object))
             continue;
         reader->is_cut = true;
         reader->waiting = false;
@@ -181,25 +150,16 @@ unsigned object_cut_laggards(struct cache_object *object) {
 
 size_t object_room(const struct cache_object *object) {
     uint64_t window = atomic_load_explicit(&object->cache->window_bytes, memory_order_relaxed);
-    uint64_t ahead = object->length - object->floor;
+    uint64_t ahead = arrived(object) - object->floor;
     return ahead > window - window / 4 ? 0 : (size_t)(window - ahead);
-}
-
-// A block is freed only when every offset lies beyond its end, not at it: a reader's position may still be
-// the block that its offset ends.
-static void free_passed(struct cache_object *object) {
-    struct block *block;
-    while ((block = object->first) != object->last && block->start + block->used < object->floor) {
-        object->first = block->next;
-        block_free(object->cache, block);
-    }
 }
 
 void object_reader_passed(struct cache_object *object) {
     if (!object->streaming || object_phase(object) == PHASE_PENDING)
         return;
     object->floor = slowest_offset(object);
-    free_passed(object);
+    if (object->is_paced)
+        body_free_before(object->body, object->floor);
     struct cache_fill *fill = object->fill;
     if (fill && fill->waiting && (object_room(object) > 0 || object_count_readers(object) == 0)) {
         fill->waiting = false;

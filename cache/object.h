@@ -1,19 +1,15 @@
-// A response, whole or arriving: a head that never changes once it is there, content in blocks, and those who
+// A response, whole or arriving: a head that never changes once it is there, a body of content, and those who
 // read. Counted: by its fill, its readers, the index, and by objects that share its content.
 #pragma once
 
+#include "cache/body.h"
 #include "cache/cache.h"
 #include "cache/eviction.h"
 #include "cache/index.h"
-#include "cache/spans.h"
 #include "cache/stored_head.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-
-#define BLOCK_BYTES_MAXIMUM 65536
-#define BLOCK_BYTES_STREAM 16384
-#define BLOCK_INLINE_BYTES 16384 // a body of a known length up to this lies behind its head
 
 enum phase {
     PHASE_PENDING,   // no head yet
@@ -24,7 +20,7 @@ enum phase {
     PHASE_PASSED_ON, // `successor` is what its readers read: confirmed by a 304, or standing in
 };
 
-#define SIZE_UNKNOWN UINT64_MAX
+#define SIZE_UNKNOWN BODY_SIZE_UNKNOWN
 
 enum place { PLACE_NONE, PLACE_ARRIVING, PLACE_STORED };
 
@@ -36,16 +32,6 @@ enum reader_role {
     ROLE_GONE,    // was told so; waits for its detach
 };
 
-struct block {
-    struct block *next;
-    uint64_t start; // of its first byte in the body
-    uint32_t size;  // room
-    uint32_t used;  // published
-    bool is_inline; // part of the head's allocation
-    bool is_stream; // counted as such
-    char *data;     // behind this struct
-};
-
 struct cache_object {
     struct cache *cache;
     _Atomic unsigned references;
@@ -55,15 +41,10 @@ struct cache_object {
                                // before every use
     const char *reason;        // why its readers have it; set before its phase
     struct stored_head *head;  // set before PHASE_ARRIVING
-    struct cache_object *body; // who holds its content: itself, or another one that it keeps
-    // What it holds of a representation; offsets are always of the whole. Set before PHASE_ARRIVING.
-    uint64_t start;      // of its own blocks; not 0: a 206, or the rest of what `spans` begins
-    uint64_t end;        // of a 206: behind its last byte
-    uint64_t size;       // of the representation; SIZE_UNKNOWN: not known in advance
-    struct spans *spans; // bytes that others hold: all there are of a response stored in parts; else those
-                         // before `start` (then `lock` holds for it). NULL: none
-    bool is_partial;     // stored with holes
-    bool gives_ranges;   // of one stored in parts: the origin has shown that it answers requests for ranges
+    struct body *body;         // counted; its own until its head tells whose content it shares
+    uint64_t start, end;       // of a 206: the first byte it gives, and the one behind its last; else 0
+    uint64_t size;             // of the representation; SIZE_UNKNOWN: not known in advance
+    bool is_partial;           // stored with holes, or from several messages
     uint64_t charged;    // for this struct, its head and its fill; in the budget
     uint64_t charged_stream; // the same for a stream
 
@@ -76,10 +57,10 @@ struct cache_object {
 
     // by `lock`, until PHASE_WHOLE
     pthread_mutex_t lock;
-    struct block *first, *last;
-    uint64_t length; // where the content published ends
-    uint64_t floor;  // a stream's slowest reader
-    bool streaming;  // is not to be stored: what all have read is freed
+    uint64_t floor; // a stream's slowest reader
+    bool streaming;  // is not to be stored
+    bool is_paced;   // by its readers: what all have read is freed. So is one that is not to be stored, but
+                     // one whose body others share
     bool refused;    // so from its head on: joiners are told to go
     struct cache_reader *readers;
     struct cache_fill *fill; // while it runs
@@ -98,13 +79,15 @@ void object_put(struct cache_object *object); // hold no lock
 static inline enum phase object_phase(struct cache_object *object) {
     return atomic_load_explicit(&object->phase, memory_order_acquire);
 }
+// Stored in parts, or whole once, and chunks of it may have been evicted since.
+static inline bool object_may_have_holes(const struct cache_object *object) {
+    return object->is_partial || atomic_load_explicit(&object->body->is_by_chunks, memory_order_relaxed);
+}
 // Counts `bytes` more for this object, given back when it is freed. Producer only.
 void object_charge(struct cache_object *object, uint64_t bytes, bool is_stream);
 
-// The offset of the first byte that its readers are given.
-static inline uint64_t object_first(const struct cache_object *object) {
-    return object->spans ? 0 : object->start;
-}
+// It has the content of another one from now on. Before anybody else sees it.
+void object_take_body(struct cache_object *object, const struct cache_object *from);
 
 // Attaches a detached reader at the first byte. The caller sees to it that the object is alive and holds its
 // beginning.
@@ -112,17 +95,10 @@ void object_attach(struct cache_object *object, struct cache_reader *reader, enu
 
 // All below: the object's lock is held.
 void object_wake_readers(struct cache_object *object); // all that wait
-void object_wake_reached(struct cache_object *object); // those whose offset the content has reached
 void object_unlink_reader(struct cache_object *object, struct cache_reader *reader);
-// The spans of an object that arrived, once nobody is left who reads it there: for spans_free(), without the
-// lock. So no object keeps for long what others hold.
-struct spans *object_take_spans(struct cache_object *object);
 unsigned object_count_readers(const struct cache_object *object); // who want what comes
 // After a reader of a stream went on or away: frees what all have passed, and wakes the producer when there
 // is enough room again.
 void object_reader_passed(struct cache_object *object);
 unsigned object_cut_laggards(struct cache_object *object); // cache_fill_shed, with the lock held
 size_t object_room(const struct cache_object *object);     // of a stream; 0 rather than little
-
-struct block *block_new(uint64_t start, size_t size, bool is_stream);
-uint64_t block_cost(const struct block *block);

@@ -1,7 +1,6 @@
 #include "cache/partial.h"
 
 #include "admin/check.h"
-#include "cache/spans.h"
 #include "cache/update.h"
 #include "cache/vary.h"
 #include "http/condition.h"
@@ -23,36 +22,27 @@ static bool is_within(const struct range_list *ranges, uint64_t first, uint64_t 
     return true;
 }
 
-static bool covers(const struct spans *spans, const struct range_list *ranges) {
+static bool covers(struct body *body, const struct range_list *ranges) {
     for (unsigned i = 0; i < ranges->count; i++)
-        if (spans_end(spans, ranges->all[i].first) <= ranges->all[i].last)
+        if (!body_serves(body, ranges->all[i].first, ranges->all[i].last))
             return false;
     return true;
+}
+
+// The ranges that the request would be sent of a representation of this size: of the whole without any.
+static void wanted(struct range_list *ranges, const struct cache_object *object, const struct cache_query *query) {
+    bool is_some = condition_range_applies(query->head, &object->head->http, query->now.wall_s) &&
+                   range_of_request(query->head, object->size, ranges) == RANGES_SOME;
+    if (!is_some)
+        *ranges = (struct range_list){.count = object->size > 0, .all = {{0, object->size - 1}}};
 }
 
 bool partial_serves(const struct cache_object *object, const struct cache_query *query) {
-    const struct cache_object *body = object->body;
     struct range_list ranges;
-    if (!body->is_partial)
+    if (!object_may_have_holes(object))
         return true;
-    if (!condition_range_applies(query->head, &object->head->http, query->now.wall_s))
-        return false; // the whole would be asked for
-    switch (range_of_request(query->head, body->length, &ranges)) {
-    case RANGES_NONE:
-    case RANGES_UNSATISFIABLE: // not within what is there, whatever its length [RFC 9111 §3.3]
-        return false;
-    case RANGES_SOME:
-        return covers(body->spans, &ranges);
-    }
-    UNREACHABLE("an outcome of ranges");
-}
-
-// By the start of the range that lies furthest ahead.
-static bool is_close(const struct range_list *ranges, uint64_t arrived) {
-    for (unsigned i = 0; i < ranges->count; i++)
-        if (ranges->all[i].first > arrived && ranges->all[i].first - arrived > PARTIAL_AHEAD_BYTES)
-            return false;
-    return true;
+    wanted(&ranges, object, query);
+    return covers(object->body, &ranges);
 }
 
 bool partial_will_serve(struct cache_object *object, const struct cache_query *query) {
@@ -70,12 +60,31 @@ bool partial_will_serve(struct cache_object *object, const struct cache_query *q
     case RANGES_UNSATISFIABLE:
         return !is_part;
     case RANGES_SOME:
-        break;
+        return (!is_part || is_within(&ranges, object->start, object->end)) && covers(object->body, &ranges);
     }
-    pthread_mutex_lock(&object->lock);
-    uint64_t arrived = object->length;
-    pthread_mutex_unlock(&object->lock);
-    return is_close(&ranges, arrived) && (!is_part || is_within(&ranges, object->start, object->end));
+    UNREACHABLE("an outcome of ranges");
+}
+
+bool partial_find_hole(const struct cache_object *object, const struct cache_query *query, struct flow *flow,
+        struct body_hole *hole) {
+    struct range_list ranges;
+    if (!body_can_ask(object->body))
+        return false;
+    wanted(&ranges, object, query);
+    for (unsigned i = 0; i < ranges.count; i++)
+        if (body_find_hole(object->body, ranges.all[i].first, ranges.all[i].last, flow, hole))
+            return true;
+    return false;
+}
+
+bool partial_wants(
+        const struct cache_object *object, const struct cache_query *query, const struct body_hole *hole) {
+    struct range_list ranges;
+    wanted(&ranges, object, query);
+    for (unsigned i = 0; i < ranges.count; i++)
+        if (ranges.all[i].first <= hole->last && hole->first <= ranges.all[i].last)
+            return true;
+    return false;
 }
 
 bool partial_is_alike(const struct http_head *a, const struct http_head *b) {
@@ -104,12 +113,6 @@ static bool is_same_stored(const struct stored_head *a, const struct stored_head
 
 static bool has_strong_validator(const struct stored_head *head) {
     return is_same_stored(head, head);
-}
-
-uint64_t partial_prefix(const struct cache_object *object) {
-    const struct cache_object *body = object->body;
-    bool can_ask = body->is_partial && body->gives_ranges && has_strong_validator(object->head);
-    return can_ask ? spans_end(body->spans, 0) : 0;
 }
 
 void partial_read_head(struct http_head *whole, const struct http_head *partial) {
@@ -178,61 +181,23 @@ static struct stored_head *combine_heads(const struct stored_head *part, const s
     return make_head(part, old);
 }
 
-// What a fill leaves has room for all that was announced, a head, a request: a little is copied out of it.
-// One reference.
-static struct cache_object *compact(struct cache_object *part) {
-    uint64_t bytes = part->length - part->start;
-    if (bytes == 0 || bytes > BLOCK_BYTES_MAXIMUM)
-        return object_get(part);
-    struct cache_object *object = object_new(part->cache, false);
-    struct block *block = block_new(part->start, (size_t)bytes, false);
-    for (const struct block *from = part->first; from; from = from->next) {
-        memcpy(block->data + block->used, from->data, from->used);
-        block->used += from->used;
-    }
-    object->start = part->start;
-    object->length = part->length;
-    object->first = object->last = block;
-    object->node.bytes = object->charged + block_cost(block);
-    budget_charge(part->cache, block_cost(block));
-    atomic_store_explicit(&object->phase, PHASE_WHOLE, memory_order_release);
-    return object;
+// By a 206 (to a hole of what is there, too), or in as many words [RFC 9110 §14.3].
+static bool shows_ranges(const struct http_head *head, bool is_resuming) {
+    return head->status == 206 || is_resuming || range_is_offered(head);
 }
 
-static void combine_spans(struct spans *spans, const struct cache_object *part, struct cache_object *content,
-        const struct cache_object *old) {
-    if (old)
-        spans_add_all(spans, old->body->spans, UINT64_MAX);
-    if (part->spans)
-        spans_add_all(spans, part->spans, UINT64_MAX);
-    if (content->length > content->start)
-        spans_add(spans, content->start, content->length - 1, content);
-}
-
-// By a 206 (to the rest of what is there, too), or in as many words [RFC 9110 §14.3].
-static bool shows_ranges(const struct cache_object *part) {
-    const struct http_head *head = &part->head->http;
-    return head->status == 206 || part->spans || range_is_offered(head);
-}
-
-// What takes the place of `old`, with what that has (NULL: nothing).
-static struct cache_object *combine(
-        struct cache_fill *fill, struct cache_object *content, const struct cache_object *old) {
+// A head of the whole for what there is of it; it takes the place of `old` (NULL: nothing).
+static struct cache_object *combine(struct cache_fill *fill, const struct cache_object *old) {
     const struct cache_object *part = fill->object;
     struct cache_object *object = object_new(fill->cache, false);
     object->key = part->key;
     object->reason = "stored";
     object->head = combine_heads(part->head, old ? old->head : NULL);
     object->head->content_length = (int64_t)part->size;
-    object->spans = spans_new();
-    combine_spans(object->spans, part, content, old);
-    object->length = object->size = part->size;
-    object->is_partial = spans_end(object->spans, 0) < part->size;
-    object->gives_ranges = shows_ranges(part) || (old && old->body->gives_ranges);
-    object_charge(object, memory_cost(object->head->bytes) + memory_cost(sizeof *object->spans), false);
-    object->node.bytes = object->charged;
-    for (unsigned i = 0; i < object->spans->count; i++)
-        object->node.bytes += object->spans->all[i].source->node.bytes;
+    object_take_body(object, part);
+    object->is_partial = true;
+    object_charge(object, memory_cost(object->head->bytes), false);
+    fill_count_node(object, 0);
     atomic_store_explicit(&object->phase, PHASE_WHOLE, memory_order_release);
     return object;
 }
@@ -253,12 +218,12 @@ static enum verdict judge(const struct cache_fill *fill, struct cache_object *ol
         return is_abridged(fill) ? VERDICT_LEAVE : VERDICT_REPLACE;
     if (object_phase(old) != PHASE_WHOLE)
         return VERDICT_LEAVE;
-    bool is_same = is_same_stored(old->head, part->head) && old->body->length == part->size;
-    if (is_same && old->body->spans)
+    if (old->body == part->body)
         return VERDICT_JOIN;
-    if (is_same || is_abridged(fill) || (is_broken && !old->body->is_partial))
-        return VERDICT_LEAVE;
-    return VERDICT_REPLACE;
+    // The one that has more stays.
+    if (is_same_stored(old->head, part->head) && old->size == part->size)
+        return body_charged(old->body) >= body_charged(part->body) ? VERDICT_LEAVE : VERDICT_REPLACE;
+    return is_abridged(fill) || (is_broken && !old->is_partial) ? VERDICT_LEAVE : VERDICT_REPLACE;
 }
 
 // Puts `object` (NULL: nothing) in the place of `old`, and takes the fill out of the index. False when
@@ -286,13 +251,12 @@ static bool replace(struct cache_fill *fill, const struct cache_object *old, str
 }
 
 void partial_store(struct cache_fill *fill, bool is_broken) {
-    struct cache_object *content = compact(fill->object), *old = NULL, *now;
+    struct cache_object *old = NULL, *now;
     bool is_done = false;
     while (!is_done) { // again only when another fill stored something meanwhile
         enum verdict verdict = judge(fill, old, is_broken);
-        struct cache_object *object = verdict == VERDICT_LEAVE
-                                              ? NULL
-                                              : combine(fill, content, verdict == VERDICT_JOIN ? old : NULL);
+        struct cache_object *object =
+                verdict == VERDICT_LEAVE ? NULL : combine(fill, verdict == VERDICT_JOIN ? old : NULL);
         is_done = replace(fill, old, object, &now);
         if (object)
             object_put(object);
@@ -300,18 +264,64 @@ void partial_store(struct cache_fill *fill, bool is_broken) {
             object_put(old);
         old = now;
     }
-    object_put(content);
 }
 
-static bool gives_ranges(const struct cache_object *object) {
-    return object->head->http.status == 206 || object->spans ||
+// ---- sharing ----
+
+// A whole takes the place of a whole: only what is stored in part is completed by it.
+static bool is_shareable(const struct cache_fill *fill, struct cache_object *other, const struct stored_head *head) {
+    const struct cache_object *object = fill->object;
+    bool is_there = other != object && (object_phase(other) == PHASE_WHOLE || object_phase(other) == PHASE_ARRIVING);
+    if (!is_there || !other->head || other->size != object->size || !vary_is_same(other->head, head) ||
+            !is_same_stored(other->head, head))
+        return false;
+    bool is_whole = head->http.status != 206 && !fill->is_resuming;
+    bool is_other_whole = other->head->http.status != 206 && !other->is_partial;
+    return !(is_whole && is_other_whole) && !body_is_complete(other->body);
+}
+
+static struct body *find_body(
+        const struct cache_fill *fill, struct cache_object *first, const struct stored_head *head) {
+    for (struct cache_object *other = first; other; other = other->sibling)
+        if (is_shareable(fill, other, head))
+            return body_get(other->body);
+    return NULL;
+}
+
+void partial_choose_body(struct cache_fill *fill, const struct stored_head *head) {
+    struct cache_object *object = fill->object;
+    struct shard *shard = index_shard(&fill->cache->index, object->key);
+    bool is_known = object->size != SIZE_UNKNOWN && head->has_body, is_strong = has_strong_validator(head);
+    struct body *body = NULL;
+    // What breaks its own framing's word is not to be trusted: it must not be among what others have.
+    if (is_known && is_strong && fill->is_counted && !fill->is_resuming) {
+        pthread_mutex_lock(&shard->lock);
+        const struct entry *entry = object->entry;
+        body = entry ? find_body(fill, entry->stored, head) : NULL;
+        if (!body && entry)
+            body = find_body(fill, entry->arriving, head);
+        pthread_mutex_unlock(&shard->lock);
+    }
+    if (body) {
+        fill_share_body(fill, body);
+        body_put(body);
+    } else if (is_known && !fill->is_resuming) {
+        body_set_size(object->body, object->size);
+    }
+    if (is_known && is_strong && shows_ranges(&head->http, fill->is_resuming))
+        body_set_can_ask(object->body);
+}
+
+static bool gives_ranges(const struct cache_fill *fill) {
+    const struct cache_object *object = fill->object;
+    return object->head->http.status == 206 || fill->is_resuming ||
            (object->head->http.status == 200 && range_may_be_asked(&object->head->http));
 }
 
 bool partial_is_kept(const struct cache_fill *fill) {
     struct cache_object *object = fill->object;
     return object_phase(object) == PHASE_ARRIVING && !object->streaming && !fill->spare &&
-           object->size != SIZE_UNKNOWN && fill->is_counted &&
-           (object->length > object->start || object->spans) && gives_ranges(object) &&
+           object->size != SIZE_UNKNOWN && fill->is_counted && !fill->is_hole &&
+           (fill->flow.position > object->start || fill->is_resuming) && gives_ranges(fill) &&
            has_strong_validator(object->head);
 }

@@ -8,15 +8,10 @@
 #include "cache/store.h"
 #include "http/range.h"
 
-#define PARTIAL_AHEAD_BYTES                                                                                  \
-    (1024 * 1024) // a range that begins further ahead of what has arrived is not
-                  // waited for: the origin is asked
-
-// Whether the stored object has all that this request would be sent of it.
+// Whether the stored object has all that this request would be sent of it, or is about to.
 bool partial_serves(const struct cache_object *object, const struct cache_query *query);
 
-// The same for one that still arrives, whose head is there; what is close may be waited for. Takes the
-// object's lock.
+// The same for one that still arrives, whose head is there; what is close may be waited for.
 bool partial_will_serve(struct cache_object *object, const struct cache_query *query);
 
 // Whether a fill that goes out with the one request's Range can answer the other request.
@@ -26,10 +21,18 @@ bool partial_is_alike(const struct http_head *a, const struct http_head *b);
 // Last-Modified that is strong in both [RFC 9110 §8.8.2.2].
 bool partial_is_same(const struct http_head *a, const struct http_head *b);
 
-// Where the bytes end that are stored from the first on; 0 when they cannot be completed by a range: without
-// a strong validator, or while the origin has not shown that it answers ranges.
-uint64_t partial_prefix(const struct cache_object *object);
+// The first hole in what this request would be sent of the stored object, when the origin can be asked for it:
+// there is a strong validator, and the origin has shown that it answers ranges. `flow`: as body_find_hole has
+// it. False: there is none that nobody fills yet.
+bool partial_find_hole(const struct cache_object *object, const struct cache_query *query, struct flow *flow,
+        struct body_hole *hole);
+// Whether some of what the request would be sent lies within `hole`.
+bool partial_wants(
+        const struct cache_object *object, const struct cache_query *query, const struct body_hole *hole);
 
+// The fill's response is about to be published under `head`, and may be stored: when the index has a part of
+// the same representation, they share the body from now on.
+void partial_choose_body(struct cache_fill *fill, const struct stored_head *head);
 // A 206 as the head of the whole it is a part of: 200 and without Content-Range. `whole->fields` is heap
 // memory: free it.
 void partial_read_head(struct http_head *whole, const struct http_head *partial);

@@ -19,8 +19,7 @@ static void follow(struct cache_reader *reader) {
     reader->object = object_get(from->successor);
     reader->source = from->stands_in ? SOURCE_STALE : SOURCE_CONFIRMED;
     reader->reason = from->reason;
-    reader->offset = object_first(reader->object->body);
-    reader->position = NULL;
+    reader->offset = reader->object->start;
     pthread_mutex_unlock(&from->lock);
     object_put(from);
     CHECK(object_phase(reader->object) == PHASE_WHOLE);
@@ -72,10 +71,9 @@ static void set_role(struct cache_reader *reader, enum reader_role role) {
 }
 
 static int64_t content_length(struct cache_object *object) {
-    bool is_whole = object_phase(object) == PHASE_WHOLE;
-    if (!is_whole || !object->head->has_body)
+    if (object_phase(object) != PHASE_WHOLE || !object->head->has_body)
         return object->head->content_length;
-    return (int64_t)(object->body->length - object_first(object->body));
+    return (int64_t)(object->end ? object->end - object->start : object->size);
 }
 
 static enum cache_source source_of(const struct cache_reader *reader, int64_t age_s, int64_t lifetime_s) {
@@ -141,114 +139,99 @@ enum read cache_reader_head(
 
 // ---- the content ----
 
-// Goes on to the block that holds the byte at `offset`, or that ends there. NULL when the content does not
-// reach as far yet: of a stream, that block may be freed before the reader comes to it.
-static struct block *settle(struct block *block, uint64_t offset) {
-    while (block && block->next && offset >= block->start + block->used)
-        block = block->next;
-    return block && offset <= block->start + block->used ? block : NULL;
-}
-
-struct run { // blocks that follow one another, of which the bytes before `end` count
-    struct block *first;
-    uint64_t end;
-};
-
-// The run that holds the byte at `offset`.
-static struct run run_at(const struct cache_object *body, uint64_t offset) {
-    const struct span *span = body->spans ? spans_find(body->spans, offset) : NULL;
-    if (span)
-        return (struct run){span->source->first, span->last + 1};
-    return (struct run){offset < body->start ? NULL : body->first, UINT64_MAX};
-}
-
-static int collect(
-        struct cache_reader *reader, const struct cache_object *body, struct iovec *pieces, int count) {
-    struct run run = run_at(body, reader->offset);
-    struct block *block = settle(reader->position ? reader->position : run.first, reader->offset);
-    reader->position = block;
-    int used = 0;
-    for (uint64_t at = reader->offset; block && at < run.end && used < count; block = block->next) {
-        uint64_t skip = at - block->start, length = block->used - skip;
-        if (skip >= block->used)
-            break;
-        length = length < run.end - at ? length : run.end - at;
-        pieces[used++] = (struct iovec){block->data + skip, (size_t)length};
-        at = block->start + block->used;
-    }
-    return used;
-}
-
-static enum read peek_arriving(struct cache_reader *reader, struct cache_object *object, struct iovec *pieces,
-        int count, int *used) {
-    switch (object_phase(object)) {
+// What is not there, and is brought by nobody.
+static enum read read_absent(const struct cache_reader *reader) {
+    struct cache_object *object = reader->object;
+    // Only after the look: whoever ends a flow has said before what became of it.
+    enum phase phase = object_phase(object);
+    bool is_over = object->end && reader->offset >= object->end; // of a 206
+    switch (phase) {
     case PHASE_PENDING:
-    case PHASE_ARRIVING:
     case PHASE_PASSED_ON:
-        *used = collect(reader, object, pieces, count);
-        if (*used)
-            return READ_READY;
-        reader->waiting = true;
-        return READ_WAIT;
+        break;
+    case PHASE_ARRIVING:
     case PHASE_WHOLE:
     case PHASE_ENDED:
-        *used = collect(reader, object, pieces, count);
-        return *used ? READ_READY : READ_END;
+        if (is_over)
+            return READ_END;
+        return body_can_ask(object->body) ? READ_HOLE : READ_BROKEN;
     case PHASE_BROKEN:
-        *used = collect(reader, object, pieces, count);
-        return *used ? READ_READY : READ_BROKEN;
+        return body_can_ask(object->body) ? READ_HOLE : READ_BROKEN;
     }
-    UNREACHABLE("a phase");
+    UNREACHABLE("a phase of an object that is read");
+}
+
+// All bytes are there. Whether they are what was announced is known when the message has ended.
+static enum read read_end(struct cache_reader *reader) {
+    struct cache_object *object = reader->object;
+    if (!reader->linked)
+        return READ_END;
+    pthread_mutex_lock(&object->lock);
+    enum phase phase = object_phase(object);
+    reader->waiting = phase == PHASE_ARRIVING;
+    pthread_mutex_unlock(&object->lock);
+    if (phase == PHASE_ARRIVING)
+        return READ_WAIT;
+    return phase == PHASE_BROKEN && !body_can_ask(object->body) ? READ_BROKEN : READ_END;
+}
+
+static enum read look_at(struct cache_reader *reader, struct iovec *pieces, int count, int *used) {
+    struct cache_object *object = reader->object;
+    switch (body_look(object->body, reader, pieces, count, used)) {
+    case BODY_HERE:
+        return READ_READY;
+    case BODY_COMING:
+        return READ_WAIT;
+    case BODY_OVER:
+        return read_end(reader);
+    case BODY_ABSENT:
+        return read_absent(reader);
+    }
+    UNREACHABLE("a look at a body");
 }
 
 enum read cache_reader_peek(struct cache_reader *reader, struct iovec *pieces, int count, int *used) {
     struct cache_object *object = reader->object;
     CHECK(object && reader->role != ROLE_GONE && count > 0);
-    if (object_phase(object) == PHASE_WHOLE) {
-        *used = collect(reader, object->body, pieces, count);
-        return *used ? READ_READY : READ_END;
+    if (object_phase(object) != PHASE_WHOLE) {
+        pthread_mutex_lock(&object->lock);
+        CHECK(object_phase(object) != PHASE_PASSED_ON); // the head comes first
+        bool is_cut = reader->is_cut;
+        reader->has_head = true;
+        pthread_mutex_unlock(&object->lock);
+        if (is_cut)
+            return READ_BROKEN;
     }
-    pthread_mutex_lock(&object->lock);
-    CHECK(object_phase(object) != PHASE_PASSED_ON); // the head comes first
-    reader->has_head = true;
-    enum read read = reader->is_cut ? READ_BROKEN : peek_arriving(reader, object, pieces, count, used);
-    pthread_mutex_unlock(&object->lock);
-    return read;
-}
-
-static void move(struct cache_reader *reader, const struct cache_object *body, uint64_t bytes) {
-    CHECK(bytes <= body->length - reader->offset);
-    struct run run = run_at(body, reader->offset);
-    reader->offset += bytes;
-    bool is_same_run = reader->offset < run.end;
-    reader->position =
-            is_same_run ? settle(reader->position ? reader->position : run.first, reader->offset) : NULL;
+    return look_at(reader, pieces, count, used);
 }
 
 void cache_reader_advance(struct cache_reader *reader, uint64_t bytes) {
     struct cache_object *object = reader->object;
-    CHECK(object);
-    if (object_phase(object) == PHASE_WHOLE) {
-        move(reader, object->body, bytes);
+    CHECK(object && reader->chunk && bytes <= reader->run_end - reader->offset);
+    if (!reader->linked) {
+        reader->offset += bytes;
         return;
     }
     pthread_mutex_lock(&object->lock);
     bool was_slowest = reader->offset <= object->floor;
-    move(reader, object, bytes);
+    reader->offset += bytes;
     if (was_slowest)
         object_reader_passed(object);
     pthread_mutex_unlock(&object->lock);
 }
 
-// While it arrives: forwards, to where the bytes may still be waited for; backwards only where nothing is
-// freed behind a reader.
+void cache_reader_rest(struct cache_reader *reader) {
+    body_rest(reader);
+}
+
+// Forwards, to where the bytes may still be waited for; backwards only where nothing is freed behind a
+// reader.
 static bool seek_arriving(struct cache_reader *reader, struct cache_object *object, uint64_t offset) {
-    if (object_phase(object) == PHASE_PENDING || offset < object_first(object) ||
-            (object->streaming && offset < reader->offset))
+    if (object_phase(object) == PHASE_PENDING || offset < object->start ||
+            (object->is_paced && offset < reader->offset))
         return false;
     bool was_slowest = reader->offset <= object->floor;
     reader->offset = offset;
-    reader->position = NULL;
     if (was_slowest)
         object_reader_passed(object);
     return true;
@@ -257,11 +240,10 @@ static bool seek_arriving(struct cache_reader *reader, struct cache_object *obje
 bool cache_reader_seek(struct cache_reader *reader, uint64_t offset) {
     struct cache_object *object = reader->object;
     CHECK(object);
-    if (object_phase(object) == PHASE_WHOLE) {
-        if (offset > object->body->length)
-            return false;
+    if (object->size != SIZE_UNKNOWN && offset > object->size)
+        return false;
+    if (!reader->linked) {
         reader->offset = offset;
-        reader->position = NULL;
         return true;
     }
     pthread_mutex_lock(&object->lock);
@@ -274,15 +256,14 @@ void cache_reader_detach(struct cache_reader *reader) {
     struct cache_object *object = reader->object;
     if (!object)
         return;
-    struct spans *spans = NULL;
+    if (reader->has_looked)
+        body_leave(object->body, reader);
     if (reader->linked) {
         pthread_mutex_lock(&object->lock);
         object_unlink_reader(object, reader);
         object_reader_passed(object);
-        spans = object_take_spans(object);
         pthread_mutex_unlock(&object->lock);
     }
-    spans_free(spans);
     *reader = (struct cache_reader){.wake = reader->wake};
     object_put(object);
 }

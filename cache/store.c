@@ -21,8 +21,19 @@ static struct cache_object *object_of(struct eviction_node *node) {
     return CONTAINER_OF(node, struct cache_object, node);
 }
 
-// An object that somebody reads stays in memory until it is released: evicting it would free nothing.
+static struct chunk *chunk_of(struct eviction_node *node) {
+    return CONTAINER_OF(node, struct chunk, node);
+}
+
+// What somebody reads stays in memory until it is released: evicting it would free nothing.
 static bool claim(struct eviction_node *node) {
+    if (node->kind == EVICTION_CHUNK) {
+        struct chunk *chunk = chunk_of(node);
+        if (atomic_load_explicit(&chunk->references, memory_order_relaxed) > 1 || !body_try_get(chunk->body))
+            return false;
+        chunk_get(chunk);
+        return true;
+    }
     struct cache_object *object = object_of(node);
     if (atomic_load_explicit(&object->references, memory_order_relaxed) > 1)
         return false;
@@ -30,14 +41,32 @@ static bool claim(struct eviction_node *node) {
     return true;
 }
 
+static void evict_chunk(struct chunk *chunk) {
+    struct body *body = chunk->body;
+    body_evict(body, chunk);
+    chunk_put(chunk);
+    body_put(body);
+}
+
+static void evict_object(struct cache *cache, struct cache_object *object) {
+    if (store_drop(cache, object))
+        atomic_fetch_add_explicit(&cache->evictions, 1, memory_order_relaxed);
+    object_put(object);
+}
+
 static bool evict_one(struct cache *cache) {
     struct eviction_node *node = eviction_victim(&cache->eviction, claim);
     if (!node)
         return false;
-    if (store_drop(cache, object_of(node)))
-        atomic_fetch_add_explicit(&cache->evictions, 1, memory_order_relaxed);
-    object_put(object_of(node));
-    return true;
+    switch (node->kind) {
+    case EVICTION_CHUNK:
+        evict_chunk(chunk_of(node));
+        return true;
+    case EVICTION_OBJECT:
+        evict_object(cache, object_of(node));
+        return true;
+    }
+    UNREACHABLE("a kind of node");
 }
 
 static bool is_over(struct cache *cache) {

@@ -29,7 +29,10 @@ struct cache_fill {
     struct cache_control asked;      // the request's
     const struct refresh_rule *rule; // of the lookup
     struct entry *spare;             // for a response that enters the index with its head (POST), else NULL
-    struct cache_object *resumed;    // stored in part: its beginning, when the rest was asked for
+    struct cache_object *resumed;    // stored in part, when a hole of it was asked for
+    struct body_hole hole;           // that one
+    bool is_hole;                    // it fills `hole` for a reader of `resumed`, and is no response of its own
+    bool is_pending_hole;            // `flow` is announced in the body of `resumed`
     bool asks_range;                 // goes out with the request's own Range
     bool asks_whole;                 // goes out for the whole, whatever the request's range
     bool alone;                      // not to be joined before its head is there
@@ -40,10 +43,11 @@ struct cache_fill {
     char *validators;
     size_t validators_length;
     int64_t content_length; // announced: where the content ends; -1: not known in advance
+    bool is_resuming;       // the hole's bytes come
     bool is_counted;        // by the message's own Content-Length
     bool is_overrun;        // more came than was announced: nothing of it is to be trusted
+    struct flow flow;       // into the object's body, or while a hole is asked for, into that of `resumed`
     uint64_t reserved;      // counted in the budget for content to come
-    uint64_t content_cost;  // of the blocks so far
     size_t told;            // what is left of the room last told
     struct moment now;      // of the lookup, then of the head
     // by the object's lock
@@ -60,6 +64,12 @@ void fill_drop_bases(struct cache_fill *fill);
 void fill_free(struct cache_fill *fill); // of one that nobody has seen yet, or that has ended
 void fill_write_validators(struct cache_fill *fill);
 void fill_write_range(struct cache_fill *fill);
+// Another body than its own takes what it brings. Before its head is published.
+void fill_share_body(struct cache_fill *fill, struct body *body);
+// What evicting the object would free, `aside` of what it is charged with not counted.
+void fill_count_node(struct cache_object *object, uint64_t aside);
+// The flow ends, wherever it goes.
+void fill_end_flow(struct cache_fill *fill);
 // Out of the index, with what it was to replace if `drop_selected`: not to be joined any more, nor found.
 // `marker` keeps the next crowd from queueing.
 void fill_leave_index(struct cache_fill *fill, enum marker marker, bool drop_selected);

@@ -22,7 +22,7 @@
 
 static struct cache *cache;
 static _Atomic unsigned versions[PATHS];
-static _Atomic unsigned whole, ranged, joined, hits, resumed, combined, cut, gone, broken, wrong, stuck;
+static _Atomic unsigned holes, whole, ranged, joined, hits, resumed, combined, cut, gone, broken, wrong, stuck;
 
 struct resource { // a version of what stands at a path
     unsigned path, version;
@@ -258,6 +258,13 @@ static enum read consume(struct thread *thread) {
     enum read read = cache_reader_peek(&thread->reader, pieces, 3, &used);
     if (read == READ_READY)
         check(thread, pieces, used);
+    if (read == READ_HOLE) {
+        if (!thread->fill && (thread->fill = cache_reader_fill(&thread->reader, &thread->query, thread->last + 1))) {
+            thread->has_sent_head = false;
+            atomic_fetch_add(&holes, 1);
+        }
+        return READ_READY;
+    }
     atomic_fetch_add(&wrong, read == READ_END); // something is missing
     return read;
 }
@@ -368,6 +375,7 @@ static void many_threads_and_parts(void) {
     CU_ASSERT_EQUAL(wrong, 0);
     // It did what it is for.
     CU_ASSERT_TRUE(whole > 0 && ranged > 0 && joined > 0 && hits > 0);
+    CU_ASSERT_TRUE(holes > 0);
     CU_ASSERT_TRUE(resumed > 0 && combined > 0 && cut > 0 && gone > 0 && broken > 0);
     struct cache_stats stats;
     cache_stats(cache, &stats);
