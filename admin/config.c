@@ -1,5 +1,6 @@
 #include "admin/config.h"
 
+#include "admin/cache_dir.h"
 #include "admin/config_loader.h"
 #include "admin/option.h"
 
@@ -49,8 +50,10 @@ void loader_no_memory(struct loader *loader, const struct directive *place) {
 static struct config *finish(struct loader *loader, unsigned errors_before) {
     if (loader_goes_on(loader))
         directive_finish(loader);
-    if (loader->errors->count == errors_before)
+    if (loader->errors->count == errors_before) {
         config_check(loader->config, loader->errors);
+        cache_dirs_note(loader->config, &loader->config->notes);
+    }
     return loader->config;
 }
 

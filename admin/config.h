@@ -65,6 +65,7 @@ typedef bool SCALAR_FLAG;
 typedef int64_t SCALAR_NUMBER; // counts; "auto" is 0 where the table says so
 typedef int64_t SCALAR_SIZE;   // bytes
 typedef int64_t SCALAR_TIME;   // milliseconds
+typedef int64_t SCALAR_AGE;    // milliseconds; a bare number in the file is days
 typedef const char *SCALAR_TEXT;
 enum { ON_FAILURE_OPEN, ON_FAILURE_CLOSED };                   // the choices of on_failure, in its order
 enum { CACHE_STATUS_AUTO, CACHE_STATUS_ON, CACHE_STATUS_OFF }; // and of cache_status
@@ -107,6 +108,8 @@ const char *config_comment_hint(const struct directive *directive);
 void config_errors_fini(struct config_errors *errors);
 // The texts, then how many more there were. Nothing for none.
 void config_errors_print(const struct config_errors *errors, FILE *out);
+
+#define CONFIG_UNLIMITED INT64_MAX // what the word `unlimited` sets, where an option has it
 
 // Reads "64M", "1.5G" is refused; "30s", "500ms", "5m", bare = seconds. False when malformed or out of int64.
 bool config_parse_size(struct view text, int64_t *bytes);

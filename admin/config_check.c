@@ -1,5 +1,6 @@
 // What a single value cannot show: options that contradict one another, and words of lists whose form is
 // plain enough to be held against a rule right here.
+#include "admin/cache_dir.h"
 #include "admin/config_loader.h"
 #include "admin/mark.h"
 #include "admin/value.h"
@@ -42,14 +43,32 @@ static void check_sizes(const struct check *check) {
     if (config->maximum_object_size && config->minimum_object_size > config->maximum_object_size)
         CONTRADICTION(check, minimum_object_size,
                 "minimum_object_size is above maximum_object_size, nothing would be stored");
-    if (config->cache_mem && config->maximum_object_size > config->cache_mem)
-        CONTRADICTION(check, maximum_object_size,
-                "maximum_object_size is above cache_mem, lower it or raise cache_mem");
     if (config->set_by[DIRECTIVE_target_bytes] && config->target_bytes > config->head_bytes)
         CONTRADICTION(check, target_bytes, "target_bytes is above head_bytes, lower it or raise head_bytes");
     if (config->client_connections && config->client_connections_per_host > config->client_connections)
         CONTRADICTION(check, client_connections_per_host,
                 "client_connections_per_host is above client_connections, lower it");
+}
+
+static void check_volumes(const struct check *check) {
+    const struct config *config = check->config;
+    struct cache_dirs dirs;
+    if (!cache_dirs_read(config, &dirs, check->errors))
+        return;
+    int64_t largest = 0;
+    for (unsigned i = 0; i < dirs.count; i++)
+        largest = dirs.dirs[i].bytes > largest ? dirs.dirs[i].bytes : largest;
+    if (dirs.count && config->maximum_object_size > largest)
+        CONTRADICTION(check, maximum_object_size,
+                "maximum_object_size is above the size of every cache_dir, lower it");
+    if (!dirs.count && config->cache_mem && config->maximum_object_size > config->cache_mem &&
+            !config->memory)
+        CONTRADICTION(check, maximum_object_size,
+                "maximum_object_size is above cache_mem, lower it or raise cache_mem");
+    if (dirs.count && config->cache_mem == 0)
+        CONTRADICTION(check, cache_mem,
+                "cache_mem 0 stores nothing, on disk neither: what is stored passes through memory, write 8M "
+                "or more, or take the cache_dir lines out");
 }
 
 static void check_control(const struct check *check) {
@@ -115,6 +134,7 @@ void config_check(const struct config *config, struct config_errors *errors) {
     const struct check check = {config, errors};
     check_marks(&check);
     check_sizes(&check);
+    check_volumes(&check);
     check_control(&check);
     check_names(&check);
     for (size_t i = 0; i < config->directive_count; i++) {

@@ -112,7 +112,9 @@ static void json_value(const struct config_option *option, const struct config *
     char text[VALUE_TEXT_BYTES];
     const char *field = (const char *)config + option->offset;
     fputs(", \"value\": ", out);
-    if (option->type == OPTION_NUMBER || option->type == OPTION_SIZE || option->type == OPTION_TIME)
+    bool is_integer = option->type == OPTION_NUMBER || option->type == OPTION_SIZE ||
+                      option->type == OPTION_TIME || option->type == OPTION_AGE;
+    if (is_integer && *(const int64_t *)field != CONFIG_UNLIMITED)
         fprintf(out, "%" PRId64, *(const int64_t *)field);
     else
         json_print(view_of(option_value(option, config, text)), out);

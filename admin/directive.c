@@ -72,7 +72,7 @@ bool directive_is_first(struct loader *loader, const struct directive *first,
 static const char *print_bound(const struct config_option *option, int64_t value, char *out) {
     if (option->type == OPTION_SIZE)
         return value_print_size(value, out);
-    if (option->type == OPTION_TIME)
+    if (option->type == OPTION_TIME || option->type == OPTION_AGE)
         return value_print_time(value, out);
     bool is_hexadecimal = view_starts(view_of(option->default_text), VIEW("0x"));
     snprintf(out, VALUE_TEXT_BYTES, is_hexadecimal ? "0x%" PRIx64 : "%" PRId64, value);
@@ -121,10 +121,14 @@ static void value_error(
         form = "number, write digits, or 0x and hexadecimal ones";
         break;
     case OPTION_SIZE:
-        form = "size, write bytes, or a number with K, M, G or T";
+        form = option_has_unlimited(option) ? "size, write bytes, or a number with K, M, G or T, or unlimited"
+                                            : "size, write bytes, or a number with K, M, G or T";
         break;
     case OPTION_TIME:
         form = "time, write seconds, or a number with ms, s, m, h, d or w";
+        break;
+    case OPTION_AGE:
+        form = "age, write days, or a number with s, m, h, d, w or y";
         break;
     case OPTION_TEXT:
         loader_no_memory(loader, directive);

@@ -65,13 +65,29 @@ static bool is_auto(const struct config_option *option, const char *text) {
            (view_equal(default_text, VIEW("auto")) || view_equal(default_text, VIEW("0")));
 }
 
+bool option_has_unlimited(const struct config_option *option) {
+    struct view rest = view_of(option->unit);
+    while (option->type == OPTION_SIZE && rest.length)
+        if (view_equal(option_next_choice(&rest), VIEW("unlimited")))
+            return true;
+    return false;
+}
+
+static bool is_unlimited(const struct config_option *option, const char *text) {
+    return view_equal_fold(view_of(text), VIEW("unlimited")) && option_has_unlimited(option);
+}
+
 static enum value_result set_integer(const struct config_option *option, int64_t *field, const char *text) {
     enum value_result result = VALUE_GOOD;
     int64_t value = 0;
-    if (option->type == OPTION_SIZE)
+    if (is_unlimited(option, text))
+        value = CONFIG_UNLIMITED;
+    else if (option->type == OPTION_SIZE)
         result = value_size(view_of(text), &value);
     else if (option->type == OPTION_TIME)
         result = value_time(view_of(text), &value);
+    else if (option->type == OPTION_AGE)
+        result = value_age(view_of(text), &value);
     else if (!is_auto(option, text))
         result = value_number(view_of(text), &value);
     if (result != VALUE_GOOD)
@@ -111,6 +127,7 @@ enum value_result option_set(const struct config_option *option, struct config *
     case OPTION_NUMBER:
     case OPTION_SIZE:
     case OPTION_TIME:
+    case OPTION_AGE:
         return set_integer(option, (int64_t *)field, text);
     case OPTION_TEXT:
         return set_text(option, config, (const char **)field, text);
@@ -154,8 +171,11 @@ const char *option_value(
     case OPTION_NUMBER:
         return number_text(option, *(const int64_t *)field, out);
     case OPTION_SIZE:
+        if (*(const int64_t *)field == CONFIG_UNLIMITED && option_has_unlimited(option))
+            return "unlimited";
         return value_print_size(*(const int64_t *)field, out);
     case OPTION_TIME:
+    case OPTION_AGE:
         return value_print_time(*(const int64_t *)field, out);
     case OPTION_TEXT:
         return *(const char *const *)field;

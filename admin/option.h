@@ -12,6 +12,7 @@ enum option_type {
     OPTION_NUMBER,
     OPTION_SIZE,
     OPTION_TIME,
+    OPTION_AGE, // a time in days
     OPTION_TEXT,
     OPTION_CHOICE,
     OPTION_LIST,
@@ -54,6 +55,9 @@ void option_set_default(const struct config_option *option, struct config *confi
 // The value as the file would write it; points into `out`, into the config or at static text.
 const char *option_value(
         const struct config_option *option, const struct config *config, char out[static VALUE_TEXT_BYTES]);
+
+// Whether it takes the word `unlimited` (CONFIG_UNLIMITED) as well.
+bool option_has_unlimited(const struct config_option *option);
 
 // The choices of a FLAG or CHOICE are the words of `unit`, cut at '|'. The next one, taken off `rest`.
 struct view option_next_choice(struct view *rest);

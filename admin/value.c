@@ -15,6 +15,9 @@ static const struct unit size_units[] = {
         {"", 1}, {"K", 1LL << 10}, {"M", 1LL << 20}, {"G", 1LL << 30}, {"T", 1LL << 40}, {NULL, 0}};
 static const struct unit time_units[] = {{"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"h", 3600 * 1000},
         {"d", 24 * 3600 * 1000}, {"w", 7 * 24 * 3600 * 1000}, {NULL, 0}};
+static const struct unit age_units[] = {{"s", 1000}, {"m", 60 * 1000}, {"h", 3600 * 1000},
+        {"d", 24 * 3600 * 1000}, {"w", 7 * 24 * 3600 * 1000}, {"y", INT64_C(365) * 24 * 3600 * 1000},
+        {NULL, 0}};
 
 static int digit_of(char byte) {
     if (byte >= '0' && byte <= '9')
@@ -72,6 +75,10 @@ enum value_result value_size(struct view text, int64_t *bytes) {
 
 enum value_result value_time(struct view text, int64_t *milliseconds) {
     return scaled(text, time_units, time_units + 1, false, milliseconds);
+}
+
+enum value_result value_age(struct view text, int64_t *milliseconds) {
+    return scaled(text, age_units, age_units + 3, false, milliseconds);
 }
 
 bool config_parse_size(struct view text, int64_t *bytes) {

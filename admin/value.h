@@ -19,6 +19,9 @@ enum value_result value_size(struct view text, int64_t *bytes);
 // Decimal digits, then ms, s, m, h, d, w (in lower case), or nothing (seconds).
 enum value_result value_time(struct view text, int64_t *milliseconds);
 
+// The same, with y (365 days) as well, and nothing means days.
+enum value_result value_age(struct view text, int64_t *milliseconds);
+
 // The shortest exact form that reads back as the same value: "64M", "90s", "0".
 #define VALUE_TEXT_BYTES 32
 char *value_print_size(int64_t bytes, char out[static VALUE_TEXT_BYTES]);

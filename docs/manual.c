@@ -109,12 +109,12 @@ static void print_time(int64_t value) {
 
 // ---- tables ----
 
-enum type { FLAG, CHOICE, NUMBER, SIZE, TIME, TEXT };
+enum type { FLAG, CHOICE, NUMBER, SIZE, TIME, AGE, TEXT };
 
 static void put_bound(enum type type, const char *default_text, int64_t value) {
     if (type == SIZE)
         print_size(value);
-    else if (type == TIME)
+    else if (type == TIME || type == AGE)
         print_time(value);
     else
         printf(strncmp(default_text, "0x", 2) == 0 ? "0x%" PRIx64 : "%" PRId64, value);
@@ -145,11 +145,13 @@ static void put_scalar(const char *name, enum type type, const char *default_tex
     static const char *const forms[] = {[NUMBER] = "NUMBER",
             [SIZE] = "SIZE",
             [TIME] = "TIME",
+            [AGE] = "AGE",
             [FLAG] = NULL,
             [CHOICE] = NULL,
             [TEXT] = NULL};
     char form[64];
-    snprintf(form, sizeof form, "%s", forms[type] ? forms[type] : unit);
+    bool has_word = strstr(unit, "|unlimited") != NULL;
+    snprintf(form, sizeof form, "%s%s", forms[type] ? forms[type] : unit, has_word ? "|unlimited" : "");
     for (char *byte = form; type == TEXT && *byte; byte++)
         *byte = *byte == ' ' ? '-' : (char)toupper((unsigned char)*byte);
     put_item(name, form);

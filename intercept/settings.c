@@ -1,5 +1,6 @@
 #include "intercept/settings.h"
 
+#include "admin/cache_dir.h"
 #include "admin/check.h"
 #include "admin/log.h"
 #include "http/target.h"
@@ -58,10 +59,34 @@ static unsigned limit_of(int64_t configured, uint64_t possible, const char *name
     return (unsigned)configured;
 }
 
-static void set_limits(struct settings *settings) {
+static int64_t machine_bytes(void) {
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (int64_t)pages * page : 0;
+}
+
+static bool plan_memory(const struct config *config, unsigned connections, struct memory_plan *plan,
+        struct config_errors *errors) {
+    struct memory_facts facts = {.machine_bytes = machine_bytes(),
+            .workers = settings_workers(config),
+            .client_connections = connections};
+    return memory_plan_make(plan, config, &facts, errors);
+}
+
+bool settings_validate(const struct config *config, struct config_errors *errors) {
+    struct memory_plan plan;
+    uint64_t possible = free_descriptors(config) / DESCRIPTORS_A_SESSION;
+    if (config->client_connections)
+        possible = (uint64_t)config->client_connections;
+    return plan_memory(
+            config, possible < CONNECTIONS_MAXIMUM ? (unsigned)possible : CONNECTIONS_MAXIMUM, &plan, errors);
+}
+
+static bool set_limits(struct settings *settings, struct config_errors *errors) {
     const struct config *config = settings->config;
     uint64_t possible = free_descriptors(config) / DESCRIPTORS_A_SESSION;
     settings->client_connections = limit_of(config->client_connections, possible, "client_connections");
+    bool good = plan_memory(config, settings->client_connections, &settings->memory, errors);
+    settings->client_connections = (unsigned)settings->memory.client_connections;
     settings->upstream_connections = limit_of(config->upstream_connections, possible, "upstream_connections");
     unsigned per_host = (unsigned)config->client_connections_per_host;
     if (per_host == 0) {
@@ -71,6 +96,7 @@ static void set_limits(struct settings *settings) {
     if (per_host > settings->client_connections)
         per_host = settings->client_connections;
     settings->client_connections_per_host = per_host;
+    return good;
 }
 
 // ---- our name ----
@@ -136,10 +162,17 @@ static void set_connect_ports(struct settings *settings) {
 
 void settings_cache_limits(const struct settings *settings, struct cache_limits *limits) {
     const struct config *config = settings->config;
+    struct config_errors none = {0};
+    struct cache_dirs dirs;
+    cache_dirs_read(config, &dirs, &none);
+    config_errors_fini(&none);
+    uint64_t maximum = (uint64_t)config->maximum_object_size;
+    if (maximum == 0 && dirs.count)
+        maximum = (uint64_t)dirs.smallest / 4;
     *limits = (struct cache_limits){
-            .memory_bytes = (uint64_t)config->cache_mem,
+            .memory_bytes = (uint64_t)settings->memory.cache_bytes,
             .minimum_object_bytes = (uint64_t)config->minimum_object_size,
-            .maximum_object_bytes = (uint64_t)config->maximum_object_size,
+            .maximum_object_bytes = maximum,
     };
 }
 
@@ -147,6 +180,7 @@ void settings_cache_limits(const struct settings *settings, struct cache_limits 
 
 static void settings_free(struct settings *settings) {
     access_log_free(settings->access_log);
+    penalty_lines_free(settings->penalties);
     store_rules_free(settings->store_rules);
     acl_free(settings->acl);
     config_free(settings->config);
@@ -162,14 +196,15 @@ struct settings *settings_build(struct config *config, struct config_errors *err
     }
     settings->config = config;
     atomic_init(&settings->references, 1);
-    set_limits(settings);
+    bool good = set_limits(settings, errors);
     set_connect_ports(settings);
-    bool good = set_via_name(settings, errors);
+    good = set_via_name(settings, errors) && good;
     good = listen_validate(config, errors) && good;
     settings->acl = acl_new(config, errors);
     settings->store_rules = store_rules_new(config, errors);
+    settings->penalties = penalty_lines_new(config, errors);
     settings->access_log = access_log_new(config, errors);
-    if (good && settings->acl && settings->store_rules && settings->access_log)
+    if (good && settings->acl && settings->store_rules && settings->penalties && settings->access_log)
         return settings;
     settings_free(settings);
     return NULL;

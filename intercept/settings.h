@@ -4,7 +4,7 @@
 // Limits come from the descriptor limit (RLIMIT_NOFILE, `files` below) where the configuration says 0:
 //
 //     free                 = files - 24 - access logs - workers x (4 + listen points), at least 3
-//     client_connections   = free / 3, at most 65536
+//     client_connections   = free / 3, at most 65536, and what `memory` has room for (memory_plan.h)
 //     upstream_connections = free / 3, at most 65536, kept ones included
 //     the last third       : pipes of tunnels, four descriptors each
 //     client_connections_per_host = client_connections / 4, at least 8 (at most client_connections)
@@ -16,6 +16,8 @@
 #include "admin/config.h"
 #include "cache/cache.h"
 #include "intercept/access_log.h"
+#include "intercept/memory_plan.h"
+#include "intercept/penalty_lines.h"
 #include "intercept/store_rules.h"
 
 #include <stdatomic.h>
@@ -25,6 +27,8 @@ struct settings {
     struct acl *acl;
     struct store_rules *store_rules;
     struct access_log *access_log;
+    struct penalty_lines *penalties;
+    struct memory_plan memory;
     char via_name[64];           // our pseudonym in Via
     bool connect_ports[65536];   // which ports CONNECT may reach on a forward port
     unsigned client_connections; // limits in force, after `0: from the descriptor limit`
@@ -40,6 +44,8 @@ struct settings *settings_load(const char *file, struct config_errors *errors);
 struct settings *settings_build(struct config *config, struct config_errors *errors);
 // What the store is given of it.
 void settings_cache_limits(const struct settings *settings, struct cache_limits *limits);
+// Whether what `memory` is to hold fits into it; for `weir check`.
+bool settings_validate(const struct config *config, struct config_errors *errors);
 // How many event loops `workers` means: `auto` is one a processor we may run on.
 unsigned settings_workers(const struct config *config);
 struct settings *settings_get(struct settings *settings); // another reference

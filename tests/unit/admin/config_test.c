@@ -81,9 +81,6 @@ static const struct {
                 "t:1:10: \"a-name-too-long-for-linux\" cannot be an interface, write a name as ip link "
                 "shows it\n"},
         {"include other\n", "t:1:1: include works in files only, take it out\n"},
-        {"cache_dir /var 1G\n",
-                "t:1:1: cache_dir is not supported by this version, take the line out; meanwhile: set "
-                "cache_mem, the store is in memory\n"},
         {"redirect a b\n", "t:1:1: Redirect is not supported by this version, take the line out\n"},
         {"http_port 1\nhttp_port 2\n", "t:2:1: http_port is set already at t:1:1, take one of the two out\n"},
         {"BindAddress\n", "t:1:1: BindAddress takes one word, write listen [ADDRESS:]PORT any instead\n"},

@@ -1,0 +1,127 @@
+#include "intercept/memory_plan.h"
+
+#include "admin/cache_dir.h"
+#include "admin/value.h"
+
+#include <inttypes.h>
+
+#define PROGRAM_BYTES (INT64_C(6) << 20)
+#define WORKER_BYTES (INT64_C(1) << 20)
+#define OBJECT_INDEX_BYTES 18
+#define VOLUME_INDEX_BYTES (64 << 10)
+#define VOLUME_DISK_BYTES (INT64_C(4) << 20)
+#define CONNECTION_BYTES (40 << 10)
+#define BYTES_AN_OBJECT (8 << 10) // of a volume, for store_objects auto
+#define OBJECTS_A_VOLUME_MINIMUM 1024
+#define CONNECTIONS_MINIMUM 16
+#define SHARE 4 // of memory: the most that one default takes
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+static int64_t objects_of(
+        const struct config *config, const struct cache_dirs *dirs, const struct memory_facts *facts) {
+    int64_t bound = config->memory ? config->memory : facts->machine_bytes;
+    int64_t objects = dirs->bytes / BYTES_AN_OBJECT;
+    if (dirs->count == 0)
+        return 0;
+    if (config->store_objects)
+        return most(config->store_objects, dirs->count * OBJECTS_A_VOLUME_MINIMUM);
+    if (bound)
+        objects = least(objects, bound / SHARE / OBJECT_INDEX_BYTES);
+    return most(objects, dirs->count * OBJECTS_A_VOLUME_MINIMUM);
+}
+
+static int64_t connections_of(const struct config *config, const struct memory_facts *facts) {
+    if (!config->memory || config->client_connections)
+        return facts->client_connections;
+    int64_t fits = most(config->memory / SHARE / CONNECTION_BYTES, CONNECTIONS_MINIMUM);
+    return least(facts->client_connections, fits);
+}
+
+static int64_t add(int64_t a, int64_t b) {
+    return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+static int64_t sum_beside_cache(const struct memory_plan *plan) {
+    return plan->program_bytes + plan->index_bytes + plan->disk_bytes + plan->connection_bytes;
+}
+
+static int64_t cache_of(const struct config *config, const struct memory_plan *plan) {
+    if (!config->memory || config->set_by[DIRECTIVE_cache_mem])
+        return config->cache_mem;
+    return most(plan->memory_bytes - sum_beside_cache(plan), 0);
+}
+
+// ---- as text ----
+
+// Rounded up, so that what fits is not told to be less than it is.
+static const char *print_rounded(int64_t bytes, char *out) {
+    int64_t unit = bytes >= 10 << 20 ? 1 << 20 : 1 << 10;
+    snprintf(out, VALUE_TEXT_BYTES, "%" PRId64 "%c", bytes / unit + (bytes % unit != 0),
+            unit == 1 << 20 ? 'M' : 'K');
+    return out;
+}
+
+const char *memory_plan_print(const struct memory_plan *plan, char out[static MEMORY_PLAN_TEXT_BYTES]) {
+    char memory[VALUE_TEXT_BYTES + 3] = "", program[VALUE_TEXT_BYTES], cache[VALUE_TEXT_BYTES],
+                                   index[VALUE_TEXT_BYTES], disk[VALUE_TEXT_BYTES],
+                                   connections[VALUE_TEXT_BYTES], volumes[128] = "";
+    if (plan->memory_bytes)
+        snprintf(memory, sizeof memory, "%s: ", print_rounded(plan->memory_bytes, index));
+    if (plan->objects)
+        snprintf(volumes, sizeof volumes, " + %s index of %" PRId64 " objects + %s disks",
+                print_rounded(plan->index_bytes, index), plan->objects,
+                print_rounded(plan->disk_bytes, disk));
+    snprintf(out, MEMORY_PLAN_TEXT_BYTES,
+            "%s%s program + %s cache_mem%s + %s for %" PRId64 " client_connections = ", memory,
+            print_rounded(plan->program_bytes, program), print_rounded(plan->cache_bytes, cache), volumes,
+            print_rounded(plan->connection_bytes, connections), plan->client_connections);
+    size_t length = view_of(out).length;
+    snprintf(out + length, MEMORY_PLAN_TEXT_BYTES - length, "%s",
+            print_rounded(add(sum_beside_cache(plan), plan->cache_bytes), program));
+    return out;
+}
+
+// ---- the sum ----
+
+static void refuse(
+        const struct memory_plan *plan, const struct config *config, struct config_errors *errors) {
+    char sum[MEMORY_PLAN_TEXT_BYTES], needed[VALUE_TEXT_BYTES];
+    bool is_rest = !config->set_by[DIRECTIVE_cache_mem];
+    int64_t cache = is_rest ? MEMORY_PLAN_CACHE_MINIMUM : plan->cache_bytes;
+    struct memory_plan wanted = *plan;
+    wanted.cache_bytes = cache;
+    config_error(errors, config->set_by[DIRECTIVE_memory], 0,
+            "memory cannot hold what is to be in it (%s), raise it to %s, or lower %s",
+            memory_plan_print(&wanted, sum), print_rounded(add(sum_beside_cache(plan), cache), needed),
+            is_rest ? "store_objects or client_connections"
+                    : "cache_mem, store_objects or client_connections");
+}
+
+bool memory_plan_make(struct memory_plan *plan, const struct config *config, const struct memory_facts *facts,
+        struct config_errors *errors) {
+    struct config_errors none = {0}; // what is wrong with the lines was said when they were read
+    struct cache_dirs dirs;
+    cache_dirs_read(config, &dirs, &none);
+    config_errors_fini(&none);
+    *plan = (struct memory_plan){.memory_bytes = config->memory};
+    plan->program_bytes = PROGRAM_BYTES + (int64_t)facts->workers * WORKER_BYTES;
+    plan->objects = objects_of(config, &dirs, facts);
+    plan->index_bytes = plan->objects * OBJECT_INDEX_BYTES + dirs.count * VOLUME_INDEX_BYTES;
+    plan->disk_bytes = dirs.count * VOLUME_DISK_BYTES;
+    plan->client_connections = connections_of(config, facts);
+    plan->connection_bytes = plan->client_connections * CONNECTION_BYTES;
+    plan->cache_bytes = cache_of(config, plan);
+    int64_t least_cache = config->set_by[DIRECTIVE_cache_mem] ? plan->cache_bytes : MEMORY_PLAN_CACHE_MINIMUM;
+    if (!config->memory || (plan->cache_bytes >= least_cache &&
+                                   add(sum_beside_cache(plan), plan->cache_bytes) <= config->memory))
+        return true;
+    refuse(plan, config, errors);
+    return false;
+}
