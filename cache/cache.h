@@ -69,6 +69,7 @@ struct cache_query {
     bool store_allowed;              // false: no_cache, a body in the request...: LOOKUP_PASS
     bool is_offline;                 // nothing may be asked of the origin
     bool is_again; // has waited for another request's head in vain: does not wait for one again
+    bool skips_disk; // what is on a disk is not waited for: never LOOKUP_WAIT
 };
 
 enum lookup {

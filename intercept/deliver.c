@@ -2,6 +2,7 @@
 #include "admin/check.h"
 #include "intercept/deliver_head.h"
 #include "intercept/fetch.h"
+#include "intercept/hole.h"
 #include "intercept/parts.h"
 #include "intercept/request.h"
 #include "intercept/worker.h"
@@ -10,7 +11,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define PIECES 8
+#define PIECES 16
 #define SEND_BYTES (256 * 1024) // offered to the kernel at once
 
 static enum run give_up(struct session *session) {
@@ -100,6 +101,15 @@ static bool account(struct session *session, size_t sent) {
     return request->chunk_left > 0 || buffer_append(&session->out, VIEW("\r\n"), SIZE_MAX);
 }
 
+// What waits for a slow client holds no memory of the store.
+static enum run wait_for_client(struct session *session) {
+    cache_reader_rest(&session->reader);
+    session->want_write = true;
+    if (session->wait_until_ms == 0) // what went out before waited for the store
+        session_wait(session, TIMEOUT_client_write);
+    return RUN_WAIT;
+}
+
 static enum run send_pieces(struct session *session, struct iovec *pieces, int used) {
     struct request *request = session->request;
     uint64_t most = request->parts && request->range_left < SEND_BYTES ? request->range_left : SEND_BYTES;
@@ -122,10 +132,8 @@ static enum run send_pieces(struct session *session, struct iovec *pieces, int u
         all[count++] = pieces[i];
     struct msghdr message = {.msg_iov = all, .msg_iovlen = (size_t)count};
     ssize_t sent = sendmsg(session->fd, &message, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EAGAIN) {
-        session->want_write = true;
-        return RUN_WAIT;
-    }
+    if (sent < 0 && errno == EAGAIN)
+        return wait_for_client(session);
     if (sent < 0 && errno == EINTR)
         return RUN_NEXT;
     if (sent < 0 || !account(session, (size_t)sent)) {
@@ -149,6 +157,21 @@ static enum run wait_for_content(struct session *session) {
     return RUN_WAIT;
 }
 
+static enum run fill_hole(struct session *session) {
+    switch (hole_fill(session)) {
+    case HOLE_FILLS:
+        return RUN_NEXT;
+    case HOLE_STAYS:
+        return cut(session);
+    case HOLE_RESTS:
+        break;
+    }
+    enum run run = wait_for_content(session);
+    if (run == RUN_WAIT)
+        hole_rest(session);
+    return run;
+}
+
 // On to the next range. False when its bytes are not to be had any more.
 static bool next_range(struct session *session, bool *is_over) {
     struct request *request = session->request;
@@ -170,6 +193,7 @@ static enum run send_content(struct session *session) {
         return cut(session);
     if (is_over)
         return end(session);
+    hole_look_ahead(session);
     switch (cache_reader_peek(&session->reader, pieces, PIECES, &used)) {
     case READ_READY:
         return send_pieces(session, pieces, used);
@@ -179,8 +203,9 @@ static enum run send_content(struct session *session) {
         return request->parts ? cut(session) : end(session); // of a range something is missing
     case READ_BROKEN:
     case READ_GONE:
-    case READ_HOLE:
         return cut(session);
+    case READ_HOLE:
+        return fill_hole(session);
     }
     UNREACHABLE("read");
 }
@@ -189,6 +214,8 @@ enum run step_deliver(struct session *session) {
     struct request *request = session->request;
     if (!session->entered)
         return begin(session);
+    bool is_full = session->want_write;
+    hole_wake(session);
     if (session_is_late(session) || worker_drain_is_over(session->worker)) {
         request->reason = worker_drain_is_over(session->worker) ? "stopped" : "client-slow";
         request->cut = true;
@@ -196,7 +223,6 @@ enum run step_deliver(struct session *session) {
         session_goto(session, STEP_finish);
         return RUN_NEXT;
     }
-    session->want_write = false;
     int64_t until = session->wait_until_ms;
     if (!request_upload(session))
         return RUN_NEXT;
@@ -206,5 +232,8 @@ enum run step_deliver(struct session *session) {
         session_goto(session, STEP_finish);
         return RUN_NEXT;
     }
+    if (is_full && !(session->events & EVENT_SOCKET))
+        return RUN_WAIT; // nothing else makes room
+    session->want_write = false;
     return send_content(session);
 }

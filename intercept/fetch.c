@@ -5,12 +5,14 @@
 #include "admin/container.h"
 #include "intercept/fetch_head.h"
 #include "intercept/fetch_own.h"
+#include "intercept/hole.h"
 #include "intercept/request.h"
 #include "intercept/worker.h"
 
 #include <stdlib.h>
 
-#define ORPHAN_LOOK_MS 1000 // how often one whose client left looks whether anybody still reads
+#define STORE_EXTRA_BYTES (1 << 20) // the store rounds up to chunks
+#define ORPHAN_LOOK_MS 1000         // how often one whose client left looks whether anybody still reads
 
 // ---- the end ----
 
@@ -29,6 +31,9 @@ static void fetch_free(struct fetch *fetch) {
 }
 
 void fetch_let_go(struct fetch *fetch) {
+    if (fetch->asker)
+        hole_end(fetch->asker, fetch);
+    fetch->asker = NULL;
     if (!fetch->session)
         return;
     fetch->session->fetch = NULL;
@@ -48,7 +53,7 @@ static enum run end(struct fetch *fetch) {
 }
 
 static void note_failure(const struct fetch *fetch, int status, const char *reason, const char *text) {
-    struct request *request = request_of(fetch);
+    struct request *request = fetch->asker ? fetch->asker->request : request_of(fetch);
     if (request && request->failure.status == 0)
         request->failure = (struct failure){status, reason, text};
 }
@@ -61,6 +66,8 @@ enum run fetch_give_up(struct fetch *fetch, int status, const char *reason, cons
 
 enum run fetch_fail(struct fetch *fetch, int status, const char *reason, const char *text) {
     struct request *request = request_of(fetch);
+    if (fetch->is_hole)
+        counter_add(&fetch->worker->counters, COUNTER_hole_fetches_failed, 1);
     note_failure(fetch, cache_fill_confirms(fetch->fill) ? 504 : status, reason, text);
     if (cache_fill_fail(fetch->fill) && request)
         request->fill_kind = FILL_STALE;
@@ -99,21 +106,19 @@ void fetch_look_at(struct fetch *fetch, int64_t at_ms) {
 
 // ---- without its client ----
 
-// Where the end is not known, only for a client that has its answer without the content (304), not for one
-// that broke off.
-static bool little_is_left(const struct fetch *fetch) {
-    int64_t left = body_left(&fetch->body);
-    if (left < 0)
-        return fetch->is_answered && fetch->alone_bytes <= FETCH_REST_BYTES;
-    return left <= FETCH_REST_BYTES || left <= fetch->content_length / FETCH_REST_SHARE;
+// Where the client has all that it asked for, nothing was aborted: what the store asked beyond it comes, too.
+static bool is_for_the_store(const struct fetch *fetch, int64_t left) {
+    return fetch->is_answered && left >= 0 && left <= STORE_EXTRA_BYTES;
 }
 
-// A trickle must not hold the connection for as long as it likes.
-static bool has_time_left(struct fetch *fetch) {
-    int64_t now_ms = loop_now_ms(fetch->worker->loop);
-    if (fetch->alone_until_ms == 0)
-        fetch->alone_until_ms = now_ms + FETCH_REST_MS;
-    return now_ms < fetch->alone_until_ms;
+static bool goes_on_alone(struct fetch *fetch) {
+    int64_t left = body_left(&fetch->body), now_ms = loop_now_ms(fetch->worker->loop);
+    uint64_t done = left >= 0 && fetch->content_length > left ? (uint64_t)(fetch->content_length - left) : 0;
+    if (fetch->alone_since_ms == 0)
+        fetch->alone_since_ms = now_ms;
+    return (is_for_the_store(fetch, left) || quick_abort_goes_on(&fetch->settings->quick_abort,
+                                                     fetch->is_answered, left, done, fetch->alone_bytes)) &&
+           !quick_abort_is_trickle(fetch->alone_bytes, now_ms - fetch->alone_since_ms);
 }
 
 // A refresh is for nobody in particular, as long as something is to be stored.
@@ -123,21 +128,23 @@ static bool is_refreshing(const struct fetch *fetch) {
 }
 
 static bool is_wanted(struct fetch *fetch) {
-    if (fetch->session || is_refreshing(fetch))
+    if (fetch->session || fetch->asker || is_refreshing(fetch))
         return true;
     if (!fetch->upload_over)
         return false;
     if (cache_fill_readers(fetch->fill) > 0) {
-        fetch->alone_until_ms = fetch->alone_bytes = 0;
+        fetch->alone_since_ms = 0;
+        fetch->alone_bytes = 0;
         return true;
     }
-    return fetch->step == FETCH_BODY && cache_fill_stores(fetch->fill) && little_is_left(fetch) &&
-           has_time_left(fetch);
+    return fetch->step == FETCH_BODY && cache_fill_stores(fetch->fill) && goes_on_alone(fetch);
 }
 
 static enum run run_step(struct fetch *fetch) {
-    if (!is_wanted(fetch))
+    if (!is_wanted(fetch)) {
+        counter_add(&fetch->worker->counters, COUNTER_orphans_aborted, 1);
         return fetch_give_up(fetch, 502, "client-left", "");
+    }
     switch (fetch->step) {
     case FETCH_CONNECT:
         return fetch_connect_run(fetch);
@@ -221,6 +228,23 @@ bool fetch_refresh(struct session *session, struct cache_fill *fill) {
     fetch->refresh_until_ms =
             loop_now_ms(fetch->worker->loop) + fetch->settings->config->timeout_ms[TIMEOUT_total];
     return true;
+}
+
+struct fetch *fetch_hole(struct session *session, struct cache_fill *fill) {
+    struct fetch *fetch = fetch_new(session, fill, true);
+    if (!fetch)
+        return NULL;
+    fetch->method = METHOD_GET;
+    fetch->upload_over = true;
+    fetch->is_hole = true;
+    fetch->asker = session;
+    return fetch;
+}
+
+void fetch_leave_hole(struct fetch *fetch) {
+    fetch->is_answered = fetch->asker->request->body_over;
+    fetch->asker = NULL;
+    worker_mark(fetch->worker, &fetch->task);
 }
 
 void fetch_leave(struct fetch *fetch) {

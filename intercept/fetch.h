@@ -15,14 +15,15 @@ struct fetch *fetch_begin(struct session *session, struct cache_fill *fill);
 // caller's).
 bool fetch_refresh(struct session *session, struct cache_fill *fill);
 
-// The session needs it no longer. The exchange ends now, or goes on for the fill's other readers or because
-// little is missing (FETCH_REST_BYTES, FETCH_REST_SHARE).
-void fetch_leave(struct fetch *fetch);
+// Begins a fetch of what is missing in what the session delivers (cache_reader_fill): a GET with the store's
+// own range, that tells the session of its end (hole_end) until fetch_leave_hole; takes `fill` over. NULL
+// without memory (the fill stays the caller's).
+struct fetch *fetch_hole(struct session *session, struct cache_fill *fill);
+void fetch_leave_hole(struct fetch *fetch);
 
-#define FETCH_REST_BYTES                                                                                     \
-    (256 * 1024) // this little still to come (or, of unknown length, to see): finish it for the store
-#define FETCH_REST_SHARE 4  // or no more than a quarter of the whole
-#define FETCH_REST_MS 10000 // and only for so long
+// The session needs it no longer. The exchange ends now, or goes on for the fill's other readers or as
+// quick_abort.h has it.
+void fetch_leave(struct fetch *fetch);
 
 // The request body: how much may be handed over now (0: the session is woken when there is room), a run of
 // content, its end with the trailer lines that may be forwarded.
@@ -36,5 +37,7 @@ void fetch_upload_end(struct fetch *fetch, struct view trailers);
 // The worker's thread has ended: every exchange is given up.
 void fetch_end_all(struct worker *worker);
 
+// lookup.c: whether the origin may be asked for this request at all.
+bool lookup_may_go_out(struct session *session);
 // lookup.c: goes to the origin without the store; 504 when nothing may go out for this request.
 enum run lookup_alone(struct session *session, const char *reason);

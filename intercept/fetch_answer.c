@@ -4,6 +4,7 @@
 #include "admin/check.h"
 #include "http/range.h"
 #include "intercept/fetch_head.h"
+#include "intercept/hole.h"
 #include "intercept/request.h"
 #include "intercept/tunnel.h"
 #include "intercept/worker.h"
@@ -121,6 +122,15 @@ static enum run drop_answer(struct fetch *fetch) {
     return RUN_END;
 }
 
+// The answer brings nothing of what is missing. One that tells of the origin's trouble may be followed by
+// another.
+static enum run leave_hole(struct fetch *fetch, int status) {
+    counter_add(&fetch->worker->counters, COUNTER_hole_fetches_failed, 1);
+    if (fetch->asker && status < 500)
+        hole_refuse(fetch->asker);
+    return drop_answer(fetch);
+}
+
 // A client that asked for one range would take whatever comes for it.
 static bool is_wrong_range(const struct fetch *fetch, const struct http_head *head, int64_t length) {
     return head->status == 206 && fetch->session && fetch->head.fields_length == 0 &&
@@ -158,6 +168,8 @@ static enum run take_final(struct fetch *fetch, const struct http_head *head) {
     request_count_rule(fetch->worker, reason);
     tell_kind(fetch, head->status, kind, reason);
     buffer_take(&fetch->upstream->in, head->head_length);
+    if (fetch->is_hole && kind != FILL_STORE && kind != FILL_STREAM)
+        return leave_hole(fetch, head->status);
     if (kind == FILL_AGAIN)
         return ask_again(fetch, response.has_body && length != 0);
     if (kind == FILL_STALE && response.has_body && length != 0)

@@ -24,6 +24,8 @@ static void pass_trailers(struct fetch *fetch) {
 static enum run end_well(struct fetch *fetch) {
     pass_trailers(fetch);
     cache_fill_finish(fetch->fill);
+    if (fetch->alone_since_ms)
+        counter_add(&fetch->worker->counters, COUNTER_orphans_finished, 1);
     fetch_connect_end(fetch);
     fetch_let_go(fetch);
     return RUN_END;
@@ -68,7 +70,7 @@ static enum run read_some(struct fetch *fetch, size_t room) {
         return body_decode_close(&fetch->body) == BODY_END ? end_well(fetch)
                                                            : cut_short(fetch, "origin-closed-early");
     counter_add(&worker->counters, COUNTER_upstream_bytes_in, (uint64_t)got);
-    fetch->alone_bytes += fetch->alone_until_ms ? got : 0;
+    fetch->alone_bytes += fetch->alone_since_ms ? (uint64_t)got : 0;
     fetch_set_deadline(fetch, TIMEOUT_upstream_idle);
     struct view input = {worker->scratch, (size_t)got}, content;
     enum body body;

@@ -21,6 +21,7 @@ struct fetch {
     struct settings *settings;
     struct cache_rules rules; // of the URL; from `settings`
     struct session *session;  // NULL once it left
+    struct session *asker;    // of a hole: who delivers what is missing; NULL once it left
     struct cache_fill *fill;
     struct upstream_key key;
     struct upstream *upstream;
@@ -28,13 +29,14 @@ struct fetch {
     struct letter letter;     // room in the fill
     int64_t held_until_ms;    // without room: when to cut off the readers that hold it up; 0: there was room
     bool is_refresh;          // for the store alone
+    bool is_hole;             // for what is missing in something stored
     int64_t refresh_until_ms; // when to give it up
-    int64_t alone_until_ms;   // with neither client nor reader: when to give up; 0: not alone
+    int64_t alone_since_ms;   // with neither client nor reader; 0: not alone
     enum fetch_step step;
-    int64_t alone_bytes; // received in that time
-    bool is_answered;    // its client left with all that it was to have
-    bool late;           // the deadline passed
-    bool looks;          // `deadline` is none: it wakes the fetch to see whether anybody still reads
+    uint64_t alone_bytes; // received in that time
+    bool is_answered;     // its client left with all that it was to have
+    bool late;            // the deadline passed
+    bool looks;           // `deadline` is none: it wakes the fetch to see whether anybody still reads
     // the request
     enum method_id method;
     bool wants_upgrade;

@@ -20,16 +20,6 @@ static enum run answer_failure(struct session *session) {
             view_of(endpoint_print(&session->destination, origin)));
 }
 
-static enum run client_is_gone(struct session *session) {
-    struct request *request = session->request;
-    session->gone = true;
-    request->answered = true;
-    request->result = RESULT_ABORTED;
-    request->reason = "client-left";
-    session_goto(session, STEP_finish);
-    return RUN_NEXT;
-}
-
 // The exchange was over before the request was: what the client still sends is dropped, so that one that
 // writes before it reads comes to read. The connection closes after the response.
 static bool drop_body(struct session *session) {
@@ -88,7 +78,7 @@ static enum run look_up_again(struct session *session) {
     if (++session->request->vain_lookups == VAIN_LOOKUPS_MAXIMUM)
         return lookup_alone(session, "joined-in-vain");
     session->request->stored = (struct cache_head){0}; // lived as long as the reader was attached
-    cache_reader_detach(&session->reader);
+    session_detach(session);
     session_goto(session, STEP_lookup);
     return RUN_NEXT;
 }
@@ -124,6 +114,6 @@ enum run step_fetch(struct session *session) {
         return RUN_NEXT;
     int flushed = session_flush(session); // interim responses
     if ((flushed < 0 && flushed != -EAGAIN) || !session_read_ahead(session))
-        return client_is_gone(session);
+        return request_client_left(session);
     return look_at_head(session);
 }

@@ -28,7 +28,7 @@ static enum run answer_unavailable(struct session *session, const char *reason) 
             VIEW(""));
 }
 
-static bool may_go_out(struct session *session) {
+bool lookup_may_go_out(struct session *session) {
     struct cache_query query;
     struct cache_control control;
     request_query(session, &query);
@@ -38,7 +38,7 @@ static bool may_go_out(struct session *session) {
 
 enum run lookup_alone(struct session *session, const char *reason) {
     struct cache_fill *fill;
-    if (!may_go_out(session))
+    if (!lookup_may_go_out(session))
         return answer_unavailable(session, reason);
     session->request->lookup = LOOKUP_PASS;
     session->request->asked = session->request->lookup_reason = reason;
@@ -47,8 +47,31 @@ enum run lookup_alone(struct session *session, const char *reason) {
     return ask_origin(session, fill);
 }
 
+// What is stored lies on a disk, and is being read. A request body is left where it is meanwhile.
+static enum run wait_for_disk(struct session *session) {
+    if (!session->entered) {
+        counter_add(&session->worker->counters, COUNTER_disk_waits, 1);
+        session_wait(session, TIMEOUT_disk);
+    }
+    if (session->request->body_done && !session_read_ahead(session))
+        return request_client_left(session);
+    return RUN_WAIT;
+}
+
+// The client's patience is for the origin: a disk that takes longer is done without.
+static void skip_disk(struct session *session) {
+    counter_add(&session->worker->counters, COUNTER_disk_late, 1);
+    session->request->skips_disk = true;
+    session_detach(session);
+}
+
 enum run step_lookup(struct session *session) {
     struct request *request = session->request;
+    if (session->entered && !(session->events & EVENT_READER)) { // it waits for a disk
+        if (!session_is_late(session))
+            return wait_for_disk(session);
+        skip_disk(session);
+    }
     struct cache_query query;
     struct cache_fill *fill = NULL;
     request_query(session, &query);
@@ -56,6 +79,8 @@ enum run step_lookup(struct session *session) {
     request->lookup = cache_lookup(
             session->worker->daemon->cache, &query, &session->reader, &fill, &request->lookup_reason);
     request_count_rule(session->worker, request->lookup_reason);
+    if (request->skips_disk && request->lookup == LOOKUP_MISS)
+        request->lookup_reason = "disk-slow"; // rather than absent
     request->asked = request->lookup_reason;
     switch (request->lookup) {
     case LOOKUP_HIT:
@@ -70,7 +95,9 @@ enum run step_lookup(struct session *session) {
     case LOOKUP_MISS:
         return ask_origin(session, fill);
     case LOOKUP_WAIT:
-        break;
+        if (request->skips_disk)
+            break;
+        return wait_for_disk(session);
     case LOOKUP_PASS:
         if (!fill)
             return answer_unavailable(session, request->lookup_reason);

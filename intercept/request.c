@@ -144,6 +144,16 @@ enum run request_give_up(struct session *session, const char *reason) {
     return RUN_END;
 }
 
+enum run request_client_left(struct session *session) {
+    struct request *request = session->request;
+    session->gone = true;
+    request->answered = true;
+    request->result = RESULT_ABORTED;
+    request->reason = "client-left";
+    session_goto(session, STEP_finish);
+    return RUN_NEXT;
+}
+
 // ---- the body ----
 
 enum upload {

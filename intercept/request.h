@@ -12,6 +12,9 @@ void request_log(struct session *session, enum result result, const char *reason
 // The total deadline passed: answers 504 when nothing was sent yet, else cuts the response.
 enum run request_give_up(struct session *session, const char *reason);
 
+// The client's socket failed before a response began.
+enum run request_client_left(struct session *session);
+
 // The session is ended from outside (stop): the line is written.
 void request_interrupted(struct session *session);
 

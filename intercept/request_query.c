@@ -79,5 +79,6 @@ void request_query(struct session *session, struct cache_query *query) {
                              !acl_no_cache(session->settings->acl, &acl),
             .is_offline = uplink_watch_is_offline(session->worker->daemon->uplink, session->settings->config),
             .is_again = request->vain_lookups > 0,
+            .skips_disk = request->skips_disk,
     };
 }

@@ -4,6 +4,7 @@
 #include "admin/container.h"
 #include "intercept/accept.h"
 #include "intercept/fetch.h"
+#include "intercept/hole.h"
 #include "intercept/request.h"
 #include "intercept/tunnel.h"
 #include "intercept/worker.h"
@@ -175,12 +176,18 @@ void session_end_all(struct worker *worker) {
     fetch_end_all(worker);
 }
 
-void session_drop_request(struct session *session) {
+void session_detach(struct session *session) {
     cache_reader_detach(&session->reader);
     loop_cancel(session->worker->loop, &session->letter);
+}
+
+void session_drop_request(struct session *session) {
+    session_detach(session);
     if (session->fetch)
         fetch_leave(session->fetch);
     session->fetch = NULL;
+    if (session->request)
+        hole_leave(session->request);
     names_cancel(session->names);
     session->names = NULL;
     request_free(session->request);

@@ -22,6 +22,8 @@
 #define SESSION_AHEAD_BYTES 16384 // what is read ahead of the current request (pipelining)
 #define SESSION_OUT_BYTES 262144  // heads, interim responses and error pages waiting to be sent
 
+#define HOLE_FETCHES 4 // of what is missing in a stored response, at once
+
 struct fetch;
 struct parts;
 struct tunnel;
@@ -78,6 +80,7 @@ struct request {
     const char *lookup_reason; // the same until the fill gives its own
     int origin_status;         // of the origin's final response; 0: none so far
     unsigned vain_lookups;     // joined, and what came was not for this request
+    bool skips_disk;           // waited for what is on a disk in vain
     bool is_asked_by_store;    // the origin was asked with the store's own conditions, not with the client's
     struct failure failure;
     int64_t began_at_ms; // monotonic
@@ -99,6 +102,16 @@ struct request {
     bool cut;            // it ended early
     int status;
     uint64_t content_sent;
+    struct hole {
+        struct fetch *fetches[HOLE_FETCHES]; // running ones that this request began; NULL: a free place
+        uint64_t at;                         // content_sent as it last stood before a hole
+        unsigned tries;                      // so often in a row
+        int64_t until_ms;                    // the last try there begins before
+        int64_t next_at_ms;                  // not to be tried again before
+        uint64_t ahead_at;                   // content_sent from which on it looks ahead again
+        bool is_refused;                     // the origin has something else now: no use in trying again
+        bool is_resting;                     // the session's deadline is next_at_ms
+    } hole;
     enum result result;
     const char *reason;
     struct acl_match match;
@@ -172,6 +185,9 @@ int session_flush(struct session *session);
 // Reads once into `in`, at most up to `limit`. Bytes, 0 at the end, -EAGAIN, -ENOBUFS, -errno.
 ssize_t session_receive(struct session *session, size_t limit);
 void session_count_out(struct session *session, size_t bytes);
+
+// Detaches the reader; no wake of it is on its way any more.
+void session_detach(struct session *session);
 
 // Reads ahead of the current request, bounded, so that a client that resets is noticed. False when it did.
 bool session_read_ahead(struct session *session);

@@ -99,6 +99,14 @@ static bool set_limits(struct settings *settings, struct config_errors *errors) 
     return good;
 }
 
+static void set_quick_abort(struct settings *settings) {
+    settings->quick_abort = (struct quick_abort){
+            .minimum_bytes = (uint64_t)settings->config->quick_abort_min,
+            .maximum_bytes = (uint64_t)settings->config->quick_abort_max,
+            .percent = (unsigned)settings->config->quick_abort_pct,
+    };
+}
+
 // ---- our name ----
 
 static size_t read_machine_id(char *out, size_t size) {
@@ -197,6 +205,7 @@ struct settings *settings_build(struct config *config, struct config_errors *err
     settings->config = config;
     atomic_init(&settings->references, 1);
     bool good = set_limits(settings, errors);
+    set_quick_abort(settings);
     set_connect_ports(settings);
     good = set_via_name(settings, errors) && good;
     good = listen_validate(config, errors) && good;

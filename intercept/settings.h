@@ -18,6 +18,7 @@
 #include "intercept/access_log.h"
 #include "intercept/memory_plan.h"
 #include "intercept/penalty_lines.h"
+#include "intercept/quick_abort.h"
 #include "intercept/store_rules.h"
 
 #include <stdatomic.h>
@@ -34,6 +35,7 @@ struct settings {
     unsigned client_connections; // limits in force, after `0: from the descriptor limit`
     unsigned client_connections_per_host;
     unsigned upstream_connections;
+    struct quick_abort quick_abort;
     struct settings *next_retired; // the supervisor's: replaced, but still in use
     _Atomic unsigned references;
 };

@@ -445,9 +445,11 @@ static void judge(struct client *client, struct operation *operation, enum verdi
     else if (verdict == VERDICT_HANGS) {
         world_count(world, COUNT_hangs, 1);
         wrong(client, operation, "hangs since %.1f s", world_now() - operation->began);
-    } else if (verdict == VERDICT_CUT)
+    } else if (verdict == VERDICT_CUT) {
         world_count(world, COUNT_cut, 1);
-    else if (!is_kept) {
+        if (operation->is_calm)
+            wrong(client, operation, "cut short while all is calm");
+    } else if (!is_kept) {
         world_count(world, COUNT_refused, 1);
         wrong(client, operation, "closed without an answer");
     }

@@ -54,7 +54,8 @@ cache_status on
 client_connections_per_host 10000
 timeout drain 2s
 timeout client_idle 20s
-timeout upstream_idle 2s
+timeout upstream_keep 1s
+timeout upstream_idle 20s
 """
 
 
@@ -62,11 +63,15 @@ class Purge(ctypes.Structure):
     _fields_ = [("done", ctypes.c_double), ("since", ctypes.c_double)]
 
 
+class Calm(ctypes.Structure):
+    _fields_ = [("since", ctypes.c_double), ("until", ctypes.c_double)]
+
+
 class World(ctypes.Structure):
     _fields_ = [("seed", ctypes.c_uint64), ("start", ctypes.c_double), ("outage_from", ctypes.c_double),
         ("outage_until", ctypes.c_double), ("phase", ctypes.c_uint32), ("active", ctypes.c_uint32),
         ("mischief", ctypes.c_uint32), ("hang_s", ctypes.c_uint32), ("counters", ctypes.c_uint64 * len(COUNTERS)),
-        ("purges", Purge * URLS)]
+        ("purges", Purge * URLS), ("calms", Calm * 64), ("calm_count", ctypes.c_uint32)]
 
 
 class Daemon:
@@ -139,7 +144,7 @@ class Daemon:
 
 
 class Torture:
-    def __init__(self, seed, clients=32, verbose=False, without=(), only=()):
+    def __init__(self, seed, clients=64, verbose=False, without=(), only=()):
         self.seed, self.clients, self.verbose = seed, clients, verbose
         self.dice = random.Random(seed)
         self.failures, self.events = [], collections.deque(maxlen=60)
@@ -148,8 +153,7 @@ class Torture:
         self.closers = contextlib.ExitStack()
         self.lab = self.closers.enter_context(Lab(f"torture{os.getpid()}"))
         self.faults = self.closers.enter_context(Faults(self.directory, seed))
-        self.has_volumes = b"cache_dir PATH" in subprocess.run([BINARY, "config", "-c", "/dev/null"],
-            capture_output=True, check=False).stdout.replace(b'"', b"") or self.knows_volumes()
+        self.has_volumes = self.knows_volumes()
         self.volumes = [self.directory / name for name in VOLUMES] if self.has_volumes else []
         self.has_prefix = "--prefix" in self.usage("purge")
         self.world = self.make_world()
@@ -486,7 +490,7 @@ class Torture:
         self.check_sizes()
         self.say("quiet: " + self.report())
 
-    IDLE = ("sessions_open", "fills", "upstream_open")
+    IDLE = ("sessions", "upstreams", "cache_fills")
 
     def idle_values(self):
         stats = self.daemon.stats()
@@ -528,6 +532,9 @@ class Torture:
         """Nothing is wrong, and so nothing may go wrong."""
         self.say("calm")
         self.world.mischief = 0
+        calm = self.world.calms[self.world.calm_count]
+        calm.since, calm.until = time.monotonic(), float("inf")
+        self.world.calm_count += 1
         before = self.counts()
         self.world.phase = CALM
         self.until(lambda: self.world.active > 0, 10, "clients did not begin")
@@ -536,12 +543,14 @@ class Torture:
         after = self.counts()
         self.say("calm: " + " ".join(f"{name} {after[name] - before[name]}" for name in COUNTERS
             if after[name] != before[name]))
+        calm.until = time.monotonic()
         self.world.mischief = 1
 
     # ---- the whole ----
 
     def run(self, seconds):
         end = time.monotonic() + seconds
+        calm_at = time.monotonic() + 240
         quiet_every = max(12, min(60, seconds / 3))
         self.start()
         while time.monotonic() < end and not self.is_over():
@@ -555,9 +564,11 @@ class Torture:
                     self.events_known[name]()
                 self.wait(self.dice.uniform(0, 3))
             self.quiet()
+            if not self.is_over() and (time.monotonic() > end or time.monotonic() > calm_at):
+                self.calm()
+                self.quiet()
+                calm_at = time.monotonic() + 240
         if not self.is_over():
-            self.calm()
-            self.quiet()
             self.stop()
         counts = self.counts()
         if counts["wrong"] or counts["hangs"] or counts["refused"]:
@@ -579,7 +590,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=1200)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
-    parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--without", default="")
     parser.add_argument("--only", default="")
     parser.add_argument("--keep", action="store_true")

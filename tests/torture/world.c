@@ -48,11 +48,21 @@ static uint64_t hash_url(const struct world *world, unsigned url, unsigned salt)
     return hash(world, &(struct place){.url = url}, salt);
 }
 
+// Time as the versions know it: without the calms.
+static double version_time(const struct world *world, double at) {
+    double calm = 0;
+    for (uint32_t i = 0, count = atomic_load(&world->calm_count); i < count; i++) {
+        double until = world->calms[i].until < at ? world->calms[i].until : at;
+        calm += until > world->calms[i].from ? until - world->calms[i].from : 0;
+    }
+    return at - world->start - calm;
+}
+
 unsigned place_version(const struct world *world, unsigned url, double at) {
     static const double periods[] = {3, 10, 30, 100, 1e6, 1e6};
     double period = periods[hash_url(world, url, 1) % 6];
     double phase = (double)(hash_url(world, url, 2) % 1000) / 1000;
-    return 1 + (unsigned)floor((at - world->start) / period + phase);
+    return 1 + (unsigned)floor(version_time(world, at) / period + phase);
 }
 
 static const uint64_t borders[] = {0, 1, 16384, 65536, 131072, 262144, 1 << 20, 2 << 20};

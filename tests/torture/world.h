@@ -11,6 +11,7 @@
 #define HOSTS 4
 #define FOLDERS 8
 #define VARIANTS 3
+#define CALMS 64
 #define POOL_BYTES (UINT64_C(48) << 20)
 
 enum counter {
@@ -32,6 +33,10 @@ struct purge {           // run.py: `done` infinite, `from`, then `done`
     _Atomic double from; // ... gets nothing that the origin has given before
 };
 
+struct calm { // no version ends in it
+    double from, until;
+};
+
 struct world { // run.py: World
     uint64_t seed;
     double start;                             // of the monotonic clock, as all times
@@ -42,6 +47,8 @@ struct world { // run.py: World
     uint32_t hang_s;
     _Atomic uint64_t counters[COUNTERS];
     struct purge purges[URLS];
+    struct calm calms[CALMS];
+    _Atomic uint32_t calm_count;
 };
 
 struct place { // what stands under an URL at a time, for one variant
