@@ -152,7 +152,8 @@ static void make_room(struct body *body) {
 }
 
 static struct chunk *add(struct body *body, uint64_t number, uint64_t *reserved) {
-    uint64_t left = body->size == BODY_SIZE_UNKNOWN ? BODY_CHUNK_BYTES : body->size - number * BODY_CHUNK_BYTES;
+    uint64_t left =
+            body->size == BODY_SIZE_UNKNOWN ? BODY_CHUNK_BYTES : body->size - number * BODY_CHUNK_BYTES;
     struct chunk *chunk = chunk_new(body, (uint32_t)number, (uint32_t)least(left, BODY_CHUNK_BYTES));
     unsigned at = place_of(body, number);
     make_room(body);
@@ -284,8 +285,8 @@ static void settle(struct body *body, struct flow *flow, uint64_t *reserved) {
     chunk_put(old);
 }
 
-static void publish(struct body *body, struct flow *flow, uint32_t from, uint32_t to, uint32_t cost,
-        uint64_t *reserved) {
+static void publish(
+        struct body *body, struct flow *flow, uint32_t from, uint32_t to, uint32_t cost, uint64_t *reserved) {
     uint64_t start = start_of(flow->chunk);
     pthread_mutex_lock(&body->lock);
     chunk_add(flow->chunk, from, to);
@@ -296,8 +297,7 @@ static void publish(struct body *body, struct flow *flow, uint32_t from, uint32_
     pthread_mutex_unlock(&body->lock);
 }
 
-void body_write(
-        struct body *body, struct flow *flow, const void *data, size_t length, uint64_t *reserved) {
+void body_write(struct body *body, struct flow *flow, const void *data, size_t length, uint64_t *reserved) {
     const char *bytes = data;
     pthread_mutex_lock(&body->writing);
     while (length) {
@@ -496,7 +496,8 @@ void body_leave(struct body *body, struct cache_reader *reader) {
 static uint64_t end_of_run(const struct body *body, uint64_t offset) {
     const struct chunk *chunk;
     const struct chunk_span *span;
-    while ((chunk = find(body, offset)) && (span = chunk_find(chunk, (uint32_t)(offset % BODY_CHUNK_BYTES)))) {
+    while ((chunk = find(body, offset)) &&
+            (span = chunk_find(chunk, (uint32_t)(offset % BODY_CHUNK_BYTES)))) {
         offset = start_of(chunk) + span->to;
         if (span->to < BODY_CHUNK_BYTES)
             break;
@@ -593,7 +594,8 @@ static bool find_hole(const struct body *body, uint64_t first, uint64_t last, st
     // What is one chunk at most is no dearer byte by byte.
     bool is_rounded = body->size > BODY_CHUNK_BYTES;
     uint64_t start = is_rounded ? at / BODY_CHUNK_BYTES * BODY_CHUNK_BYTES : at;
-    uint64_t end = is_rounded ? least((last / BODY_CHUNK_BYTES + 1) * BODY_CHUNK_BYTES, body->size) : last + 1;
+    uint64_t end =
+            is_rounded ? least((last / BODY_CHUNK_BYTES + 1) * BODY_CHUNK_BYTES, body->size) : last + 1;
     hole->first = start == at ? at : previous_end(body, at, start);
     hole->last = next_flow(body, at, next_run(body, at, end)) - 1;
     return true;

@@ -1,10 +1,10 @@
 // The content of a representation, as far as it is there: shared by all heads of it that are stored (a 304
-// makes a new head), by the fills that bring it and by those who read it. In chunks of BODY_CHUNK_BYTES, which
-// come and go one by one; within a chunk, what is there is runs of bytes in blocks of BODY_BLOCK_BYTES.
+// makes a new head), by the fills that bring it and by those who read it. In chunks of BODY_CHUNK_BYTES,
+// which come and go one by one; within a chunk, what is there is runs of bytes in blocks of BODY_BLOCK_BYTES.
 //
 // Whoever brings bytes announces them as a flow: readers wait for what flows bring, and nobody asks for it a
-// second time. Bytes that are there are never changed: parts are combined under a strong validator alone, so a
-// second copy says the same.
+// second time. Bytes that are there are never changed: parts are combined under a strong validator alone, so
+// a second copy says the same.
 //
 // A body that is a stream keeps what its slowest reader has not passed, and no more.
 #pragma once
@@ -24,16 +24,16 @@ struct flow {
     struct flow *next;
     _Atomic uint64_t position; // of the next byte it brings
     uint64_t end;              // the offset behind its last; BODY_SIZE_UNKNOWN: as far as it goes
-    bool is_confirmed;  // its response head is there and fits
-    bool is_running;    // among its body's
-    struct chunk *chunk; // the one it writes to, counted
+    bool is_confirmed;         // its response head is there and fits
+    bool is_running;           // among its body's
+    struct chunk *chunk;       // the one it writes to, counted
 };
 
 struct body {
     struct cache *cache;
     _Atomic unsigned references;
-    _Atomic bool can_ask; // what is missing can be asked for: a strong validator, a known size, and the origin
-                          // has shown that it answers ranges. Once set it stays
+    _Atomic bool can_ask; // what is missing can be asked for: a strong validator, a known size, and the
+                          // origin has shown that it answers ranges. Once set it stays
     _Atomic bool is_by_chunks; // its chunks are evicted one by one
     pthread_mutex_t writing;   // by whoever puts bytes into chunks; before `lock`
     pthread_mutex_t lock;      // all below
@@ -44,8 +44,8 @@ struct body {
     struct flow *flows;
     struct cache_reader *waiters;
     bool is_stream;
-    uint64_t floor;   // of a stream: what lies before it is gone
-    uint64_t charged; // in the budget: the store's, or the streams'
+    uint64_t floor;       // of a stream: what lies before it is gone
+    uint64_t charged;     // in the budget: the store's, or the streams'
     uint64_t fingerprint; // of its chunks' eviction; set before the first
 };
 
@@ -75,8 +75,7 @@ void body_confirm(struct body *body, struct flow *flow);
 uint64_t body_cost(const struct body *body, const struct flow *flow, size_t length);
 // Copies what is not there yet, and goes on by `length`. What it takes is counted, as far as *reserved, which
 // it lessens, has not been before.
-void body_write(
-        struct body *body, struct flow *flow, const void *data, size_t length, uint64_t *reserved);
+void body_write(struct body *body, struct flow *flow, const void *data, size_t length, uint64_t *reserved);
 void body_skip(struct body *body, struct flow *flow, size_t length); // the same without keeping anything
 void body_end(struct body *body, struct flow *flow);                 // idempotent; wakes all who wait
 // What it holds from now on is a stream's.
@@ -94,15 +93,16 @@ enum body_look {
     BODY_ABSENT, // neither
 };
 // What lies at the reader's offset.
-enum body_look body_look(struct body *body, struct cache_reader *reader, struct iovec *pieces, int count, int *used);
-void body_rest(struct cache_reader *reader); // lets go of what it was shown
+enum body_look body_look(
+        struct body *body, struct cache_reader *reader, struct iovec *pieces, int count, int *used);
+void body_rest(struct cache_reader *reader);                     // lets go of what it was shown
 void body_leave(struct body *body, struct cache_reader *reader); // and does not wait any more
 
 // Whether all from `first` to `last` is there or about to come.
 bool body_serves(struct body *body, uint64_t first, uint64_t last);
 bool body_is_complete(struct body *body);
-// The first hole at or behind `first` and not behind `last`, that nobody fills, widened to chunk borders as far
-// as nothing is there. Begins `flow` for it when that is not NULL. False: none.
+// The first hole at or behind `first` and not behind `last`, that nobody fills, widened to chunk borders as
+// far as nothing is there. Begins `flow` for it when that is not NULL. False: none.
 struct body_hole {
     uint64_t first, last;
 };

@@ -71,6 +71,12 @@ void cache_stats(struct cache *cache, struct cache_stats *stats) {
             .evictions = atomic_load_explicit(&cache->evictions, memory_order_relaxed)};
 }
 
+unsigned cache_disk_stats(struct cache *cache, struct disk_volume_stats *out) {
+    (void)cache; // has no volumes yet
+    (void)out;
+    return 0;
+}
+
 // ---- dropping ----
 
 // Everything in the entry, which may be freed by it; running fills will not be stored, and what they were to
@@ -94,12 +100,16 @@ static unsigned empty(
 }
 
 struct target {
-    const struct view *authority, *path; // NULL: any
+    const struct view *authority, *path, *path_prefix;                       // NULL: any
+    bool (*matches)(void *context, struct view authority, struct view path); // NULL: everything
+    void *context;
 };
 
 static bool is_target(const struct entry *entry, const struct target *target) {
     return (!target->authority || view_equal(entry->authority, *target->authority)) &&
-           (!target->path || view_equal(entry->path, *target->path));
+           (!target->path || view_equal(entry->path, *target->path)) &&
+           (!target->path_prefix || view_starts(entry->path, *target->path_prefix)) &&
+           (!target->matches || target->matches(target->context, entry->authority, entry->path));
 }
 
 static unsigned purge_bucket(
@@ -130,15 +140,26 @@ static unsigned purge(struct cache *cache, const struct target *target) {
 }
 
 unsigned cache_purge_url(struct cache *cache, struct view authority, struct view path) {
-    return purge(cache, &(struct target){&authority, &path});
+    return purge(cache, &(struct target){.authority = &authority, .path = &path});
 }
 
 unsigned cache_purge_host(struct cache *cache, struct view authority) {
-    return purge(cache, &(struct target){&authority, NULL});
+    return purge(cache, &(struct target){.authority = &authority});
 }
 
 unsigned cache_purge_all(struct cache *cache) {
-    return purge(cache, &(struct target){NULL, NULL});
+    return purge(cache, &(struct target){0});
+}
+
+unsigned cache_purge_prefix(struct cache *cache, struct view authority, struct view path_prefix) {
+    return purge(cache, &(struct target){.authority = &authority, .path_prefix = &path_prefix});
+}
+
+unsigned cache_purge_mask(struct cache *cache,
+        bool (*matches)(void *context, struct view authority, struct view path), void *context,
+        struct view mask_text) {
+    (void)mask_text; // what lies in memory alone needs no record
+    return purge(cache, &(struct target){.matches = matches, .context = context});
 }
 
 static void drop_url(struct cache *cache, const struct cache_query *query) {

@@ -44,11 +44,11 @@ struct cache_reader {
     uint64_t offset;
     struct cache_reader *next;
     struct cache_reader **link;
-    struct chunk *chunk; // where `offset` lies, counted; NULL: not looked up
-    uint64_t run_end;    // of the bytes there that follow one another
+    struct chunk *chunk;                         // where `offset` lies, counted; NULL: not looked up
+    uint64_t run_end;                            // of the bytes there that follow one another
     struct cache_reader *wait_next, **wait_link; // among those who wait for content
-    bool awaits;    // by the body's lock
-    bool has_looked; // at the content
+    bool awaits;                                 // by the body's lock
+    bool has_looked;                             // at the content
     unsigned char role;
     unsigned char source; // enum cache_source, as far as the lookup or what it follows decided
     const char *reason;
@@ -84,9 +84,9 @@ enum lookup {
                   // cache_fill_fields() when there are any (of other variants)
     LOOKUP_PASS,  // this request is not for the store (method, no_cache, its own no-store ...);
                   // reader attached to a new stream; the caller fetches through `fill`
-    LOOKUP_WAIT,  // what is stored under the name is being read from a disk: the reader's wake is called once,
-                  // soon, whatever comes of it; then look up again with the same reader. Detach it to stop
-                  // waiting
+    LOOKUP_WAIT, // what is stored under the name is being read from a disk: the reader's wake is called once,
+                 // soon, whatever comes of it; then look up again with the same reader. Detach it to stop
+                 // waiting
 };
 
 // Looks up, and attaches `reader`, which must be detached. `*fill` is set (owned by the caller, who ends it
@@ -112,8 +112,8 @@ enum fill_kind {
     FILL_STALE, // the response tells of trouble, and what is stored may stand in for it [RFC 5861 §4]: every
                 // reader now reads that; the caller ends the fill with finish and drops the body
     FILL_AGAIN, // an answer that is none to what the store has asked: nothing has changed. The caller sends
-                // the request again, as its client has it, without cache_fill_fields(), and calls this again
-                // with the answer
+                // the request again with what cache_fill_fields() says now, the client's own range or
+                // nothing, and calls this again with the answer
 };
 
 struct cache_response {
@@ -233,6 +233,13 @@ void cache_reader_detach(struct cache_reader *reader);
 unsigned cache_purge_url(struct cache *cache, struct view authority, struct view path); // every scope
 unsigned cache_purge_host(struct cache *cache, struct view authority);
 unsigned cache_purge_all(struct cache *cache);
+// Of one host, what begins with `path_prefix`.
+unsigned cache_purge_prefix(struct cache *cache, struct view authority, struct view path_prefix);
+// What `matches` says; it is called with a lock held and must only look. `mask_text` is what it was made of,
+// for a record of the purge that outlives the process.
+unsigned cache_purge_mask(struct cache *cache,
+        bool (*matches)(void *context, struct view authority, struct view path), void *context,
+        struct view mask_text);
 // A response to the query's request [RFC 9111 §4.4]: when the method is unsafe (or unknown) and the status
 // 2xx or 3xx, what is stored under the query's key is dropped, and what Location and Content-Location name,
 // as far as it is of the same origin; fills that run under these keys will not be stored.
@@ -251,6 +258,10 @@ struct cache_stats {
     uint64_t evictions;
 };
 void cache_stats(struct cache *cache, struct cache_stats *stats);
+
+struct disk_volume_stats; // cache/disk.h
+// Of each volume, at most DISK_VOLUMES_MAX; how many there are.
+unsigned cache_disk_stats(struct cache *cache, struct disk_volume_stats *out);
 
 // ---- explaining ----
 

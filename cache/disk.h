@@ -2,9 +2,10 @@
 // fails or is slow costs its own share of hits: its keys are looked for elsewhere, then at the origin, until
 // a probe brings it back.
 //
-// An object lies in one volume: the usable one of the highest rank for its name (rendezvous hashing over the
-// volumes' UUIDs, weighted by size), so that a volume that comes, goes or changes its size moves only its own
-// share. What lies in another one since then is found there, too, and moves when it is next written.
+// An object lies in one volume: the usable one of the highest rank for its name (rendezvous hashing by each
+// volume's own seed, which its super block keeps beside the UUID, weighted by size), so that a volume that
+// comes, goes or changes its size moves only its own share. What lies in another one since then is found
+// there, too, and moves when it is next written.
 //
 // Threads: everything from any thread. What may wait for a disk says so: a worker calls it with `may_wait`
 // false, or through a job.
@@ -20,8 +21,11 @@
 #define DISK_VOLUMES_MAX 64
 #define DISK_QUEUE_MAX 256 // jobs of one volume and kind that wait; one more is refused
 
+#define DISK_STOP_MS 20000
+#define DISK_LOCATION_NONE UINT64_MAX
+
 struct disk;
-struct disk_volume;
+struct disk_volume; // stays valid, if not in use, until disk_free
 
 struct disk_settings {
     const struct volume_settings *volumes;
@@ -38,7 +42,10 @@ struct disk *disk_new(const struct disk_settings *settings);
 // Adds, removes and resizes volumes to what `settings` say, while everything runs. A removed one is closed
 // once nothing refers to it.
 void disk_apply(struct disk *disk, const struct disk_settings *settings);
-void disk_free(struct disk *disk); // no job and no place may be left; seals and saves. NULL is allowed
+// No place may be left, and nobody submits any more; waiting jobs are given up and run. Seals and saves.
+// Returns within DISK_STOP_MS even when a disk hangs: its threads, and what they hold, are left behind then.
+// NULL is allowed.
+void disk_free(struct disk *disk);
 
 // Whose response it is. Views borrowed.
 struct disk_name {
@@ -52,7 +59,8 @@ struct disk_place {
     struct cache_key key; // of the name, in this volume
     uint64_t generation;
 };
-void disk_place_put(struct disk_place *place); // idempotent; `volume` NULL is allowed
+struct disk_place disk_place_get(const struct disk_place *place); // one more of it
+void disk_place_put(struct disk_place *place);                    // idempotent; `volume` NULL is allowed
 
 // ---- finding ----
 
@@ -69,14 +77,15 @@ struct disk_head {
     uint64_t sequence;        // of its write
     int64_t body_length;      // of the representation; -1: not known
     bool gives_ranges, is_contradicted;
-    bool has_content;     // the whole content lies with the head:
+    bool has_content; // the whole content lies with the head:
     uint32_t content_bytes;
     unsigned char *content; // owned, malloc; NULL when !has_content or empty; take it by setting NULL
 };
 
 // All responses stored under the name, checked and compared in full: of each variant and generation the
-// newest, without what was purged. Broken records are dropped and counted. 0 and a list (NULL: nothing);
-// -EAGAIN when it would wait and may not; -ENOMEM.
+// newest, without what was purged; what arrived last comes first. Of one variant in several volumes the one
+// that arrived last. Broken records are dropped and counted. 0 and a list (NULL: nothing); -EAGAIN when it
+// would wait and may not; -ENOMEM.
 int disk_read_heads(struct disk *disk, const struct disk_name *name, const struct head_record_now *now,
         bool may_wait, struct disk_head **heads);
 void disk_heads_free(struct disk_head *heads); // NULL is allowed
@@ -89,23 +98,30 @@ bool disk_may_have_chunk(const struct disk_place *place, uint32_t number); // no
 // multiple, too), checked. *length: how many there are, 0 at or behind its end. *end: where the chunk's
 // content ends: RECORD_CHUNK_BYTES but for a representation's last one and one that broke off. 0; -EAGAIN;
 // -ENODATA: it is not there (any more): fetch it again.
-int disk_read_chunk(const struct disk_place *place, uint32_t number, uint32_t offset, void *out, uint32_t room,
-        bool may_wait, uint32_t *length, uint32_t *end);
+int disk_read_chunk(const struct disk_place *place, uint32_t number, uint32_t offset, void *out,
+        uint32_t room, bool may_wait, uint32_t *length, uint32_t *end);
 
 // ---- writing: all may wait ----
 
+// Where a put of this name would go: submit it there. NULL: nowhere just now.
+struct disk_volume *disk_volume_for(struct disk *disk, const struct disk_name *name);
+
 // What a new response is written as. `head` and `record` as head_record_encode has them (record->generation
-// is set here when it is 0). `content`: the whole of at most RECORD_SMALL_BYTES, or count 0 and has_content
-// false for what comes in chunks. Its place, counted, becomes *place. 0 or -errno: nothing is stored.
+// is set here when it is 0: a later one is higher; record->body_length when there is content). `content`: the
+// whole of at most RECORD_SMALL_BYTES, or count 0 and has_content false for what comes in chunks. Its place,
+// counted, becomes *place. 0 or -errno: nothing is stored. -EINVAL: a link-local destination, or what a
+// record cannot say; -EFBIG, -ENOSPC, -EIO, -EAGAIN: no volume takes it. *location: DISK_LOCATION_NONE when
+// it was pushed out at once.
 int disk_put_head(struct disk *disk, struct head_record *record, const struct stored_head *head,
         bool has_content, const struct iovec *content, int count, struct disk_place *place,
         uint64_t *location);
-// Another head for the same representation: a 304, or a longer known extent. The one at `location` goes.
+// Another head for the same representation: a 304, or a longer known extent. The one at `location` goes, and
+// earlier ones of the same variant (DISK_LOCATION_NONE: those alone). Content that lies with the head is
+// kept.
 int disk_put_update(const struct disk_place *place, const struct head_record *record,
         const struct stored_head *head, uint64_t *location);
 // From the chunk's beginning on; an earlier one with less is replaced.
-int disk_put_chunk(
-        const struct disk_place *place, uint32_t number, const struct iovec *content, int count);
+int disk_put_chunk(const struct disk_place *place, uint32_t number, const struct iovec *content, int count);
 
 void disk_hit(const struct disk_place *place, uint64_t location); // of a head: no I/O
 void disk_hit_chunk(const struct disk_place *place, uint32_t number);
@@ -126,11 +142,12 @@ int disk_purge(struct disk *disk, enum disk_purge kind, struct view authority, s
 
 enum disk_kind { DISK_READ, DISK_WRITE };
 
-struct disk_job { // in place in its owner, who keeps it until `run` has returned or submitting failed
-    void (*run)(struct disk_job *job); // on one of the volume's threads; the owner may be gone afterwards
+struct disk_job { // in place in its owner, who keeps it until `done` is called or submitting failed
+    void (*run)(struct disk_job *job); // on one of the volume's threads. The job must outlive it
     // The volume is slow: whoever waits goes without. At most once, from another thread, before or while
-    // `run` runs, which comes all the same.
+    // `run` runs, which comes all the same. Must not wait.
     void (*give_up)(struct disk_job *job);
+    void (*done)(struct disk_job *job); // after `run`; nothing else is called any more: the owner may go
     // private
     struct disk_job *next;
     int64_t since_ms;
@@ -138,7 +155,8 @@ struct disk_job { // in place in its owner, who keeps it until `run` has returne
 };
 // False: the queue is full, or the volume out of use; nothing will be called.
 bool disk_submit(struct disk_volume *volume, enum disk_kind kind, struct disk_job *job);
-// For disk_read_heads: the volume of the name's highest rank that may have it; NULL: none.
+// For disk_read_heads: where to submit it: the volume of the name's highest rank that may have it; NULL:
+// none.
 struct disk_volume *disk_volume_of(struct disk *disk, const struct disk_name *name);
 
 // ---- the whole ----

@@ -170,6 +170,10 @@ int file_sync_data(int fd) {
     return outcome(calls()->fdatasync(fd));
 }
 
+void file_forget(int fd) {
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
 int file_sync(int fd) {
     return outcome(calls()->fsync(fd));
 }

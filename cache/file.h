@@ -38,6 +38,7 @@ int file_try_read(int fd, uint64_t at, void *out, size_t length);    // without 
 int file_write(int fd, uint64_t at, struct iovec *parts, int count); // all of it; uses `parts` up
 int file_write_bytes(int fd, uint64_t at, const void *data, size_t length);
 int file_sync_data(int fd);
+void file_forget(int fd); // the next read is the disk's own, as far as the kernel goes along
 int file_sync(int fd);
 int file_allocate(int fd, uint64_t bytes); // blocks for so many; 0 too where the file system cannot
 int file_truncate(int fd, uint64_t bytes);

@@ -151,6 +151,25 @@ void fill_write_range(struct cache_fill *fill) {
     fill->validators_length = (size_t)length;
 }
 
+static void put_own(struct text *text, const struct http_head *request, enum field_id id) {
+    const struct http_field *field;
+    for (unsigned from = 0; (field = http_field_find(request, id, from));
+            from = (unsigned)(field - request->fields) + 1) {
+        put(text, field->name);
+        put(text, VIEW(": "));
+        put(text, field->value);
+        put(text, VIEW("\r\n"));
+    }
+}
+
+void fill_write_own_range(struct cache_fill *fill) {
+    struct text text = {memory_new(fill->request->bytes + 64), 0};
+    put_own(&text, &fill->request->http, FIELD_RANGE);
+    put_own(&text, &fill->request->http, FIELD_IF_RANGE);
+    fill->validators = text.data;
+    fill->validators_length = text.length;
+}
+
 struct view cache_fill_fields(const struct cache_fill *fill) {
     return (struct view){fill->validators ? fill->validators : "", fill->validators_length};
 }
@@ -366,8 +385,8 @@ static void store(struct cache_fill *fill) {
     struct cache *cache = fill->cache;
     struct cache_object *object = fill->object, *dropped = NULL;
     struct policy_limits limits = store_limits(cache);
-    bool is_wanted = !object->head->has_body ||
-                     (fill->flow.position >= limits.minimum_bytes && fill->flow.position <= limits.maximum_bytes);
+    bool is_wanted = !object->head->has_body || (fill->flow.position >= limits.minimum_bytes &&
+                                                        fill->flow.position <= limits.maximum_bytes);
     struct shard *shard = index_shard(&cache->index, object->key);
     pthread_mutex_lock(&shard->lock);
     struct entry *entry = object->entry;

@@ -163,13 +163,16 @@ static void drop_resumed(struct cache_fill *fill) {
 
 // The validators and the range were not what the origin answered to: once more, without.
 static enum fill_kind ask_again(struct cache_fill *fill, const char **reason) {
-    fill->asks_range = has_range(fill);
-    fill->asks_whole = !fill->asks_range;
+    bool is_of_range = fill->resumed && has_range(fill);
     fill_drop_bases(fill);
     drop_resumed(fill);
     free(fill->validators);
     fill->validators = NULL;
     fill->validators_length = 0;
+    fill->asks_range = is_of_range;
+    fill->asks_whole &= !is_of_range;
+    if (is_of_range)
+        fill_write_own_range(fill);
     return *reason = "validator-differs", FILL_AGAIN;
 }
 
@@ -385,8 +388,10 @@ static bool is_of_variant(const struct cache_fill *fill, const struct http_head 
 static bool is_rest(const struct cache_fill *fill, const struct cache_response *response) {
     const struct cache_object *resumed = fill->resumed;
     struct content_range given;
-    return content_range_of(response->head, response->content_length, &given) && given.has_size &&
-           given.size == resumed->size && given.range.first == fill->hole.first &&
+    // Without a length of the message's own, nothing says before its end that it keeps to what it has
+    // announced: what is stored must not have any of it by then.
+    return fill->is_counted && content_range_of(response->head, response->content_length, &given) &&
+           given.has_size && given.size == resumed->size && given.range.first == fill->hole.first &&
            given.range.last == fill->hole.last && partial_is_same(&resumed->head->http, response->head) &&
            is_of_variant(fill, response->head);
 }
@@ -462,13 +467,16 @@ enum fill_kind cache_fill_head(
     fill->now = response->response_at;
     if (fill->base_count && status == 304)
         return confirm(fill, response, reason);
-    if (!fill->is_hole && freshness_status_is_error(status) && fill_stand_in(fill, FRESHNESS_ERROR, fill->now)) {
+    if (!fill->is_hole && freshness_status_is_error(status) &&
+            fill_stand_in(fill, FRESHNESS_ERROR, fill->now)) {
         return *reason = object->reason, FILL_STALE;
     }
     bool is_asked = fill->resumed || fill->base_count;
     if (fill->resumed && status == 206 && is_rest(fill, response))
         return resume(fill, response, reason);
-    if (!fill->is_hole && ((is_asked && status == 206) || (fill->resumed && (status == 304 || status == 416 || (status == 200 && has_range(fill))))))
+    if (!fill->is_hole &&
+            ((is_asked && status == 206) || (fill->resumed && (status == 304 || status == 416 ||
+                                                                      (status == 200 && has_range(fill))))))
         return ask_again(fill, reason);
     if (fill->is_hole)
         return miss_hole(fill, status, reason);

@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #define STACK_BYTES 1024
+#define RANK_SEED UINT64_C(0x72616e6b)
 
 static char *put(char *end, const void *data, size_t length) {
     if (length)
@@ -32,4 +33,16 @@ struct cache_key key_of(
     if (text != stack)
         free(text);
     return (struct cache_key){hash.low64, hash.high64};
+}
+
+struct cache_key key_of_chunk(struct cache_key key, uint64_t generation, uint32_t number) {
+    char text[sizeof key + sizeof generation + sizeof number];
+    char *end = put(put(text, &key, sizeof key), &generation, sizeof generation);
+    put(end, &number, sizeof number);
+    XXH128_hash_t hash = XXH3_128bits(text, sizeof text);
+    return (struct cache_key){hash.low64, hash.high64};
+}
+
+uint64_t key_rank(struct cache_key key) {
+    return XXH3_64bits_withSeed(&key, sizeof key, RANK_SEED);
 }

@@ -15,6 +15,12 @@ struct cache_key {
 struct cache_key key_of(
         uint64_t seed, const struct endpoint *destination, struct view authority, struct view path);
 
+// Of a piece of the representation `generation` of what is filed under `key`.
+struct cache_key key_of_chunk(struct cache_key key, uint64_t generation, uint32_t number);
+
+// 64 bits that say nothing about key_fold's.
+uint64_t key_rank(struct cache_key key);
+
 static inline bool key_equal(struct cache_key a, struct cache_key b) {
     return a.low == b.low && a.high == b.high;
 }

@@ -264,10 +264,11 @@ struct spare {
 };
 
 // What it is to confirm, or to complete. `is_begun`: it will be, and is announced.
-static void take_stored(
-        const struct search *search, enum lookup lookup, struct entry *entry, bool is_begun, struct cache_fill *fill) {
+static void take_stored(const struct search *search, enum lookup lookup, struct entry *entry, bool is_begun,
+        struct cache_fill *fill) {
     struct cache_object *resumed = search->resumed;
-    bool can_resume = resumed && partial_find_hole(resumed, search->query, is_begun ? &fill->flow : NULL, &fill->hole);
+    bool can_resume =
+            resumed && partial_find_hole(resumed, search->query, is_begun ? &fill->flow : NULL, &fill->hole);
     fill->asks_range = lookup == LOOKUP_MISS && search->request.has_range && !can_resume;
     fill->is_pending_hole = can_resume && is_begun;
     if (can_resume)

@@ -138,7 +138,8 @@ unsigned object_cut_laggards(struct cache_object *object) {
     if (!object->streaming || !has_waiting_reader(object))
         return 0;
     for (struct cache_reader *reader = object->readers; reader; reader = reader->next) {
-        if (!is_interested(object, reader) || reader->is_cut || reader->offset + window / 2 >= arrived(object))
+        if (!is_interested(object, reader) || reader->is_cut ||
+                reader->offset + window / 2 >= arrived(object))
             continue;
         reader->is_cut = true;
         reader->waiting = false;

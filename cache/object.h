@@ -45,8 +45,8 @@ struct cache_object {
     uint64_t start, end;       // of a 206: the first byte it gives, and the one behind its last; else 0
     uint64_t size;             // of the representation; SIZE_UNKNOWN: not known in advance
     bool is_partial;           // stored with holes, or from several messages
-    uint64_t charged;    // for this struct, its head and its fill; in the budget
-    uint64_t charged_stream; // the same for a stream
+    uint64_t charged;          // for this struct, its head and its fill; in the budget
+    uint64_t charged_stream;   // the same for a stream
 
     // by its shard's lock
     struct cache_key key;
@@ -58,10 +58,10 @@ struct cache_object {
     // by `lock`, until PHASE_WHOLE
     pthread_mutex_t lock;
     uint64_t floor; // a stream's slowest reader
-    bool streaming;  // is not to be stored
-    bool is_paced;   // by its readers: what all have read is freed. So is one that is not to be stored, but
-                     // one whose body others share
-    bool refused;    // so from its head on: joiners are told to go
+    bool streaming; // is not to be stored
+    bool is_paced;  // by its readers: what all have read is freed. So is one that is not to be stored, but
+                    // one whose body others share
+    bool refused;   // so from its head on: joiners are told to go
     struct cache_reader *readers;
     struct cache_fill *fill; // while it runs
     struct cache_object *successor;

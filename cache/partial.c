@@ -30,7 +30,8 @@ static bool covers(struct body *body, const struct range_list *ranges) {
 }
 
 // The ranges that the request would be sent of a representation of this size: of the whole without any.
-static void wanted(struct range_list *ranges, const struct cache_object *object, const struct cache_query *query) {
+static void wanted(
+        struct range_list *ranges, const struct cache_object *object, const struct cache_query *query) {
     bool is_some = condition_range_applies(query->head, &object->head->http, query->now.wall_s) &&
                    range_of_request(query->head, object->size, ranges) == RANGES_SOME;
     if (!is_some)
@@ -269,9 +270,11 @@ void partial_store(struct cache_fill *fill, bool is_broken) {
 // ---- sharing ----
 
 // A whole takes the place of a whole: only what is stored in part is completed by it.
-static bool is_shareable(const struct cache_fill *fill, struct cache_object *other, const struct stored_head *head) {
+static bool is_shareable(
+        const struct cache_fill *fill, struct cache_object *other, const struct stored_head *head) {
     const struct cache_object *object = fill->object;
-    bool is_there = other != object && (object_phase(other) == PHASE_WHOLE || object_phase(other) == PHASE_ARRIVING);
+    bool is_there =
+            other != object && (object_phase(other) == PHASE_WHOLE || object_phase(other) == PHASE_ARRIVING);
     if (!is_there || !other->head || other->size != object->size || !vary_is_same(other->head, head) ||
             !is_same_stored(other->head, head))
         return false;
@@ -308,7 +311,7 @@ void partial_choose_body(struct cache_fill *fill, const struct stored_head *head
     } else if (is_known && !fill->is_resuming) {
         body_set_size(object->body, object->size);
     }
-    if (is_known && is_strong && shows_ranges(&head->http, fill->is_resuming))
+    if (is_known && is_strong && fill->is_counted && shows_ranges(&head->http, fill->is_resuming))
         body_set_can_ask(object->body);
 }
 
@@ -320,8 +323,8 @@ static bool gives_ranges(const struct cache_fill *fill) {
 
 bool partial_is_kept(const struct cache_fill *fill) {
     struct cache_object *object = fill->object;
-    return object_phase(object) == PHASE_ARRIVING && !object->streaming && !fill->spare &&
-           object->size != SIZE_UNKNOWN && fill->is_counted && !fill->is_hole &&
+    return object_phase(object) == PHASE_ARRIVING && !object->streaming && !fill->is_overrun &&
+           !fill->spare && object->size != SIZE_UNKNOWN && fill->is_counted && !fill->is_hole &&
            (fill->flow.position > object->start || fill->is_resuming) && gives_ranges(fill) &&
            has_strong_validator(object->head);
 }

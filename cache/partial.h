@@ -21,9 +21,9 @@ bool partial_is_alike(const struct http_head *a, const struct http_head *b);
 // Last-Modified that is strong in both [RFC 9110 §8.8.2.2].
 bool partial_is_same(const struct http_head *a, const struct http_head *b);
 
-// The first hole in what this request would be sent of the stored object, when the origin can be asked for it:
-// there is a strong validator, and the origin has shown that it answers ranges. `flow`: as body_find_hole has
-// it. False: there is none that nobody fills yet.
+// The first hole in what this request would be sent of the stored object, when the origin can be asked for
+// it: there is a strong validator, and the origin has shown that it answers ranges. `flow`: as body_find_hole
+// has it. False: there is none that nobody fills yet.
 bool partial_find_hole(const struct cache_object *object, const struct cache_query *query, struct flow *flow,
         struct body_hole *hole);
 // Whether some of what the request would be sent lies within `hole`.

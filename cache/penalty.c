@@ -52,6 +52,21 @@ const char *penalty_action_read(struct view text, struct penalty_action *action)
     return NULL;
 }
 
+bool penalty_action_is_bonus(const struct penalty_action *action) {
+    switch (action->sign) {
+    case PENALTY_SUBTRACT:
+        return action->number > 0;
+    case PENALTY_MULTIPLY:
+        return action->number < 1;
+    case PENALTY_DIVIDE:
+        return action->number > 1;
+    case PENALTY_ADD:
+    case PENALTY_DROP_AT:
+        break;
+    }
+    return false;
+}
+
 // ---- ages ----
 
 // `times` times in a row. An age is never below 0, and infinite once it is to be dropped.
@@ -66,8 +81,8 @@ static double apply_often(double days, const struct penalty_action *action, doub
         return fmax(days - number * times, 0);
     case PENALTY_MULTIPLY: // 0 x infinity is 0
         return days == 0 || number == 0 ? 0 : days * pow(number, times);
-    case PENALTY_DIVIDE:
-        return days / pow(number, times);
+    case PENALTY_DIVIDE: // by less than one often enough, 0 would become nothing at all
+        return days == 0 ? 0 : days / pow(number, times);
     case PENALTY_DROP_AT:
         return days >= number ? INFINITY : days;
     }

@@ -35,6 +35,8 @@ struct penalty_action {
 // An operator and a number with up to 9 digits before and behind its point. NULL and *action, or what is
 // wrong, a static sentence.
 const char *penalty_action_read(struct view text, struct penalty_action *action);
+// Whether it makes anything younger.
+bool penalty_action_is_bonus(const struct penalty_action *action);
 
 struct penalty_size {
     bool is_set;

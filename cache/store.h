@@ -31,11 +31,11 @@ struct cache_fill {
     struct entry *spare;             // for a response that enters the index with its head (POST), else NULL
     struct cache_object *resumed;    // stored in part, when a hole of it was asked for
     struct body_hole hole;           // that one
-    bool is_hole;                    // it fills `hole` for a reader of `resumed`, and is no response of its own
-    bool is_pending_hole;            // `flow` is announced in the body of `resumed`
-    bool asks_range;                 // goes out with the request's own Range
-    bool asks_whole;                 // goes out for the whole, whatever the request's range
-    bool alone;                      // not to be joined before its head is there
+    bool is_hole;         // it fills `hole` for a reader of `resumed`, and is no response of its own
+    bool is_pending_hole; // `flow` is announced in the body of `resumed`
+    bool asks_range;      // goes out with the request's own Range
+    bool asks_whole;      // goes out for the whole, whatever the request's range
+    bool alone;           // not to be joined before its head is there
     // the producer's own
     struct cache_object *bases[INDEX_VARIANTS_MAX]; // what a 304 could confirm, the selected one first
     unsigned base_count;
@@ -64,6 +64,7 @@ void fill_drop_bases(struct cache_fill *fill);
 void fill_free(struct cache_fill *fill); // of one that nobody has seen yet, or that has ended
 void fill_write_validators(struct cache_fill *fill);
 void fill_write_range(struct cache_fill *fill);
+void fill_write_own_range(struct cache_fill *fill); // as its client has it
 // Another body than its own takes what it brings. Before its head is published.
 void fill_share_body(struct cache_fill *fill, struct body *body);
 // What evicting the object would free, `aside` of what it is charged with not counted.

@@ -2,10 +2,12 @@
 // S3-FIFO shares between a small and a main queue; an index in memory; a journal of purges. One failure
 // domain: a volume that fails costs its own share of hits.
 //
-// Threads: volume_find and volume_hit from any thread, without a lock. All that waits for the disk is done by
-// the volume's own threads or by the caller's, as each function says.
+// Threads: everything from any thread. volume_find, volume_hit, volume_is_purged and volume_sequence wait for
+// no disk, whatever hangs elsewhere. All that waits for the disk is done by the volume's own thread or by the
+// caller's, as each function says.
 #pragma once
 
+#include "admin/view.h"
 #include "cache/segment.h"
 #include "cache/table.h"
 
@@ -15,6 +17,20 @@
 struct volume;
 
 #define VOLUME_BYTES_MINIMUM (UINT64_C(4) << 20)
+#define VOLUME_PUT_WAIT_MS 100
+
+// What becomes of a head's record when its segment is reclaimed.
+enum volume_verdict {
+    VOLUME_BY_HITS, // carried over if it was hit
+    VOLUME_DROP,    // not carried over, hit or not
+    VOLUME_KEEP,    // carried over as if it had been hit
+};
+struct volume_judged {
+    const struct record *record; // a RECORD_HEAD or RECORD_UPDATE, its checksums verified
+    struct view head;            // its head_bytes, for head_record_read or head_record_decode
+    uint8_t hits;                // since it came into its queue, at most TABLE_HITS_MAXIMUM
+    bool is_main;                // it has been carried over before
+};
 
 struct volume_settings {
     const char *path;
@@ -22,9 +38,24 @@ struct volume_settings {
     // 0: bytes / 2048 within 4 MiB ... 1 GiB, and at least 64 segments: fewer cost hits. A record that is
     // longer gets a segment of its own.
     uint64_t segment_bytes;
-    uint64_t objects;       // that the index has room for; 0: bytes / 32 KiB
+    // That the index has room for: 13.4 bytes each, and 2 of ghosts. 0: bytes / 8 KiB, at most 128 Mi (2 GiB
+    // of index). More than there are only lets the least hit go.
+    uint64_t objects;
     unsigned small_percent; // of the pool for the small queue; 0: 20
     unsigned probe_ms;      // how often a broken or full disk is tried again; 0: 5000
+    // wear: what is new stays in so many bytes of memory (its small queue), and is written only once it was
+    // hit, or came before. What is there is lost at a stop. 0: the small queue lies on the disk.
+    uint64_t small_memory_bytes;
+
+    // All below NULL: not asked. Called from any thread, `matches` from whoever reads a head, `keep` from the
+    // volume's own.
+    void *context;
+    // Whether an ACL mask matches "authority/path". Without it a purge by mask is refused.
+    bool (*matches)(void *context, struct view mask, struct view authority, struct view path);
+    // Heads are judged when their segment is reclaimed; chunks follow their own hits. Without
+    // `judges_unhit` only those that were hit are asked for: the others need not be read then.
+    enum volume_verdict (*keep)(void *context, const struct volume_judged *judged);
+    bool judges_unhit;
 };
 
 enum volume_state {
@@ -42,6 +73,16 @@ struct volume *volume_open(const struct volume_settings *settings, char *error, 
 void volume_close(struct volume *volume);
 // What keys are to be made with, so that they are found after a restart.
 uint64_t volume_seed(const struct volume *volume);
+// Which volume it is, wherever its directory lies: for rendezvous hashing.
+uint64_t volume_uuid(const struct volume *volume);
+// The write sequence of the latest record.
+uint64_t volume_sequence(const struct volume *volume);
+
+// The limit becomes `bytes`, at once: what is above it is reclaimed in the background, puts go on meanwhile
+// as there is room. Segment size, index and ghosts stay as they are until the next start: a volume that grew
+// has room in its index for as many objects as before, and the least hit go. 0, or -EINVAL: below
+// VOLUME_BYTES_MINIMUM, or more than 16 times what it was opened with.
+int volume_resize(struct volume *volume, uint64_t bytes);
 
 // Where the candidates for a key lie: records of this key, or of another one, or none at all. Whoever reads
 // one compares. *segment of each is counted: segment_put it. None while the volume is broken.
@@ -55,9 +96,10 @@ unsigned volume_find(
 void volume_hit(struct volume *volume, struct cache_key key, uint64_t location);
 
 // Appends a record (sequence is set here) and enters it into the index under record->key, which for a chunk
-// is the chunk's own; `payload` as segment_append has it. Seldom waits for room, for two seconds at most, and
-// for the disk. 0; -EAGAIN: still loading; -EFBIG: more than a quarter of the volume; -ENOSPC: no room just
-// now; -EIO ...: nothing is stored then.
+// is the chunk's own; `payload` as segment_append has it. Waits for a write, seldom for room, for
+// VOLUME_PUT_WAIT_MS at most; never for an fsync. A record that was put is safe from a power cut once its
+// segment is sealed. 0; -EAGAIN: still loading; -EFBIG: more than a quarter of the volume; -ENOSPC: no room
+// just now; -EIO ...: nothing is stored then.
 int volume_put(struct volume *volume, struct record *record, const struct iovec *payload, int count);
 void volume_drop(struct volume *volume, struct cache_key key, uint64_t location);
 
@@ -65,9 +107,38 @@ void volume_drop(struct volume *volume, struct cache_key key, uint64_t location)
 // the entry and says so: it is counted, and too many errors break the volume.
 void volume_complain(struct volume *volume, int error);
 
+// ---- purging ----
+//
+// A purge is a rule with the write sequence of its moment: every record of that sequence or an earlier one
+// that it matches is gone. A carried record keeps its sequence. Rules are kept in memory and in `purge.log`
+// and retired once no segment is older than they are. Their number is bounded by what the log may take (a
+// 64th of the volume, 64 KiB ... 1 MiB): beyond it the oldest become coarser: a URL or a prefix its host, all
+// others everything up to that sequence.
+
+enum volume_purge {
+    VOLUME_PURGE_URL = 1, // authority and path, to whatever destination
+    VOLUME_PURGE_HOST,    // authority
+    VOLUME_PURGE_PREFIX,  // authority and a beginning of the path
+    VOLUME_PURGE_MASK,    // a mask, in `path`: see volume_settings.matches
+    VOLUME_PURGE_ALL,
+    VOLUME_PURGE_KEY, // volume_purge_key alone
+};
+// Found no more from now on, durable on return: appends to the log and waits for its fsync; the time it takes
+// does not depend on what is stored. 0; -EINVAL: no mask can be judged here, or one longer than 4 KiB;
+// another -errno: it holds, but is not written yet: it is tried again, and before a volume that is out of use
+// serves again.
+int volume_purge(struct volume *volume, enum volume_purge kind, struct view authority, struct view path);
+// A tombstone: the records of this key up to `sequence`, heads of all variants.
+int volume_purge_key(struct volume *volume, struct cache_key key, uint64_t sequence);
+// Whether what a head's record of this key, URL and sequence says is gone. Whoever reads a head asks. In O(1)
+// but for at most 128 prefixes and masks; cheap when there was no purge since the record.
+bool volume_is_purged(struct volume *volume, struct cache_key key, struct view authority, struct view path,
+        uint64_t sequence);
+
 struct volume_stats {
     enum volume_state state;
     uint64_t bytes, limit_bytes, segments, objects, index_bytes;
+    uint64_t rules;                    // purges that still count
     uint64_t bytes_put, bytes_written; // asked for, and with what was carried over
     uint64_t reclaimed, carried, broken_records, errors;
 };

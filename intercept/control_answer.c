@@ -2,8 +2,9 @@
 
 #include "admin/clock.h"
 #include "intercept/explain.h"
+#include "intercept/purge.h"
+#include "intercept/store_status.h"
 #include "intercept/supervisor.h"
-#include "intercept/url_argument.h"
 #include "intercept/worker.h"
 
 #include <inttypes.h>
@@ -12,7 +13,7 @@
 // ---- stats ----
 
 // Everything that is told of the daemon beside the counters: name, value, meaning.
-#define GENERAL_COUNT 16
+#define GENERAL_COUNT 32
 struct general {
     const char *name;
     uint64_t value;
@@ -29,7 +30,10 @@ static void fill_general(const struct supervisor *supervisor, struct general all
     const struct daemon *daemon = supervisor->daemon;
     const struct settings *settings = supervisor->settings;
     struct cache_stats cache;
+    struct store_sums disk;
+    const struct memory_plan *memory = &settings->memory;
     cache_stats(daemon->cache, &cache);
+    store_status_sum(daemon->cache, &disk);
     const struct general general[GENERAL_COUNT] = {
             {"uptime_s", (uint64_t)(clock_monotonic_ms() - supervisor->began_at_ms) / 1000,
                     "seconds since start"},
@@ -49,7 +53,25 @@ static void fill_general(const struct supervisor *supervisor, struct general all
             {"cache_bytes", cache.bytes, "memory they take, overhead included"},
             {"cache_limit_bytes", cache.limit_bytes, "memory they may take"},
             {"cache_fills", cache.fills, "responses arriving now"},
-            {"cache_evictions", cache.evictions, "responses dropped to make room"},
+            {"cache_evictions", cache.evictions, "responses dropped from memory to make room"},
+            {"memory_limit_bytes", (uint64_t)memory->memory_bytes, "the process's budget; 0: none"},
+            {"memory_planned_bytes", (uint64_t)memory_plan_sum(memory),
+                    "what may be in use at most, by the settings"},
+            {"disk_volumes", disk.volumes, "volumes of the store; weir store status shows each"},
+            {"disk_volumes_unused", disk.unused, "of these, those that are offline or too slow now"},
+            {"disk_objects", disk.objects, "records on disk: heads, small objects, chunks"},
+            {"disk_bytes", disk.bytes, "that they take, with all overhead"},
+            {"disk_limit_bytes", disk.limit_bytes, "that they may take now"},
+            {"disk_index_bytes", disk.index_bytes, "of memory for their indexes"},
+            {"disk_bytes_put", disk.bytes_put, "given to be written"},
+            {"disk_bytes_written", disk.bytes_written, "written, with what was carried over"},
+            {"disk_broken_records", disk.broken_records,
+                    "records dropped since they were not what was written"},
+            {"disk_errors", disk.errors, "errors of the disks"},
+            {"disk_reads", disk.reads, "times that a read waited for a disk"},
+            {"disk_writes", disk.writes, "jobs that wrote"},
+            {"disk_gave_up", disk.gave_up, "of both, those that nobody waited for any longer"},
+            {"disk_queued", disk.queued, "jobs that wait now"},
     };
     for (int i = 0; i < GENERAL_COUNT; i++)
         all[i] = general[i];
@@ -73,44 +95,6 @@ static void answer_stats(const struct supervisor *supervisor, bool json, FILE *o
     fputs(",\"counters\":", out);
     counter_print_json(&sums, out);
     fputs("}\n", out);
-}
-
-// ---- purge ----
-
-static void answer_dropped(unsigned dropped, FILE *out) {
-    fprintf(out, "ok\n%u response%s dropped\n", dropped, dropped == 1 ? "" : "s");
-}
-
-// The path and query as a request has them: "/" at least.
-static struct view path_of(struct view rest, char *out, size_t size) {
-    if (rest.length && rest.data[0] == '/')
-        return rest;
-    int length = snprintf(out, size, "/" VIEW_FORMAT, VIEW_ARGUMENT(rest));
-    return (struct view){out, (size_t)length < size ? (size_t)length : size - 1};
-}
-
-static void purge_url(struct cache *cache, struct view text, FILE *out) {
-    char name[AUTHORITY_BYTES], path[CONTROL_REQUEST_BYTES];
-    struct url_argument url;
-    const char *why = url_argument_read(text, &url);
-    if (why) {
-        fprintf(out, "error: %s\n", why);
-        return;
-    }
-    size_t length = authority_normalise(&url.authority, name, sizeof name);
-    answer_dropped(
-            cache_purge_url(cache, (struct view){name, length}, path_of(url.path, path, sizeof path)), out);
-}
-
-static void purge_host(struct cache *cache, struct view host, FILE *out) {
-    char name[AUTHORITY_BYTES];
-    struct authority authority;
-    size_t length =
-            authority_parse(host, &authority) ? authority_normalise(&authority, name, sizeof name) : 0;
-    if (length == 0)
-        fputs("error: that is no host; write NAME or NAME:PORT\n", out);
-    else
-        answer_dropped(cache_purge_host(cache, (struct view){name, length}), out);
 }
 
 // ---- reload, drain, stop ----
@@ -145,14 +129,12 @@ void control_answer(void *context, struct view request, struct control_reply *re
     struct cache *cache = supervisor->daemon->cache;
     if (view_equal(request, VIEW("stats")) || view_equal(request, VIEW("stats json"))) {
         answer_stats(supervisor, request.length > 5, reply->out);
-    } else if (view_starts(request, VIEW("purge url "))) {
-        purge_url(cache, view_skip(request, 10), reply->out);
-    } else if (view_starts(request, VIEW("purge host "))) {
-        purge_host(cache, view_skip(request, 11), reply->out);
+    } else if (view_equal(request, VIEW("store status")) || view_equal(request, VIEW("store status json"))) {
+        store_status_answer(cache, request.length > 12, reply->out);
+    } else if (view_starts(request, VIEW("purge "))) {
+        purge_answer(cache, view_skip(request, 6), reply->out);
     } else if (view_starts(request, VIEW("explain\t"))) {
         explain_answer(supervisor, request, reply->out);
-    } else if (view_equal(request, VIEW("purge all"))) {
-        answer_dropped(cache_purge_all(cache), reply->out);
     } else if (view_equal(request, VIEW("reload"))) {
         answer_reload(supervisor, reply->out);
     } else if (view_equal(request, VIEW("drain"))) {

@@ -1,5 +1,5 @@
-// What the daemon answers to the requests of its control socket: stats [json], purge url URL, purge host
-// NAME, purge all, explain (explain.h), reload, drain, stop.
+// What the daemon answers to the requests of its control socket: stats [json], store status [json], purge
+// (url URL, prefix URL, host NAME, mask MASK, all), explain (explain.h), reload, drain, stop.
 #pragma once
 
 #include "intercept/control.h"

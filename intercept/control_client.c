@@ -5,7 +5,8 @@
 #include "admin/command.h"
 #include "admin/config.h"
 #include "intercept/control.h"
-#include "intercept/url_argument.h"
+#include "intercept/purge.h"
+#include "intercept/store_status.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -231,27 +232,35 @@ int stop_command(const struct command_call *call) {
     return status;
 }
 
-// What is wrong with the URL or the host, NULL for nothing.
-static const char *purge_problem(struct view what, bool is_host) {
-    struct url_argument url;
-    if (what.length > CONTROL_REQUEST_BYTES - 20)
-        return "that is too long";
-    if (!is_host)
-        return url_argument_read(what, &url);
-    return authority_parse(what, &url.authority) ? NULL : "write NAME or NAME:PORT";
+// "--prefix" and its kin, as the daemon is asked; NULL: no option of purge.
+static const char *purge_kind(const char *word) {
+    static const char *const kinds[] = {"prefix", "host", "mask"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strncmp(word, "--", 2) == 0 && strcmp(word + 2, kinds[i]) == 0)
+            return kinds[i];
+    return NULL;
 }
 
 int purge_command(const struct command_call *call) {
     char request[CONTROL_REQUEST_BYTES];
-    bool host = call->argc == 2 && strcmp(call->argv[0], "--host") == 0;
-    bool all = call->argc == 1 && strcmp(call->argv[0], "--all") == 0;
-    if (all)
+    if (call->argc == 1 && strcmp(call->argv[0], "--all") == 0)
         return run_request(call, "purge all", ANSWER_MS, false);
-    if (!host && (call->argc != 1 || call->argv[0][0] == '-'))
+    const char *kind = call->argc == 2 ? purge_kind(call->argv[0]) : NULL;
+    if (!kind && (call->argc != 1 || call->argv[0][0] == '-'))
         return command_usage_error(call, "name what to drop");
-    const char *what = call->argv[host], *why = purge_problem(view_of(what), host);
+    const char *name = kind ? call->argv[0] : "URL", *what = call->argv[kind != NULL];
+    int length = snprintf(request, sizeof request, "purge %s %s", kind ? kind : "url", what);
+    const char *why = length >= (int)sizeof request - 1 ? "that is too long" : NULL;
+    if (!why)
+        why = strchr(what, '\n') ? "a line end in it" : purge_problem(view_of(request + strlen("purge ")));
     if (why)
-        return command_usage_error(call, "%s \"%.80s\": %s", host ? "--host" : "URL", what, why);
-    snprintf(request, sizeof request, "purge %s %s", host ? "host" : "url", what);
+        return command_usage_error(call, "%s \"%.80s\": %s", name, what, why);
     return run_request(call, request, ANSWER_MS, false);
+}
+
+int store_status_command(const struct command_call *call) {
+    bool json = call->argc > 0 && strcmp(call->argv[0], "--json") == 0;
+    if (call->argc > json)
+        return command_usage_error(call, "\"%s\" is one word too many", call->argv[json]);
+    return run_request(call, json ? "store status json" : "store status", ANSWER_MS, false);
 }

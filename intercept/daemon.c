@@ -7,6 +7,7 @@
 #include "admin/log.h"
 #include "intercept/notify.h"
 #include "intercept/privilege.h"
+#include "intercept/store_volumes.h"
 #include "intercept/supervisor.h"
 #include "intercept/worker.h"
 
@@ -181,6 +182,7 @@ static bool bring_up(struct start *start) {
         return false;
     umask(027);
     privilege_raise_descriptors();
+    store_volumes_make(start->config);
     return open_control(start) && open_sockets(start) && privilege_give_up(start->config) == 0 &&
            build_settings(start) && build_daemon(start) && build_workers(start) && supervise(start) &&
            start_workers(start);
@@ -199,11 +201,13 @@ static void announce(const struct start *start) {
         used += (size_t)snprintf(places + used, sizeof places - used, "%s%s %s", i ? ", " : "", text,
                 listen_mode_name(point->mode));
     }
+    char plan[MEMORY_PLAN_TEXT_BYTES];
+    log_info("memory %s", memory_plan_print(&settings->memory, plan));
     log_info("version %s: listen %s; %u workers; at most %u client connections, %u a host, %u upstream; "
              "cache_mem %lld MiB; via %s; control %s",
             WEIR_VERSION, places, start->daemon.worker_count, settings->client_connections,
             settings->client_connections_per_host, settings->upstream_connections,
-            (long long)(settings->config->cache_mem >> 20), settings->via_name, settings->config->control);
+            (long long)(settings->memory.cache_bytes >> 20), settings->via_name, settings->config->control);
 }
 
 // ---- down ----

@@ -89,26 +89,12 @@ static void tell_store(struct fetch *fetch, const struct cache_response *respons
         cache_update_by_head(cache, &query, response);
 }
 
-// As the client has sent it; what it asked for is not known any more when it has left.
-static bool write_again(struct fetch *fetch) {
-    struct fetch_head head;
-    if (!fetch->session || fetch->is_refresh) {
-        fetch_head_cut(&fetch->head);
-        return true;
-    }
-    if (!fetch_head_compose(fetch->session, fetch->fill, false, &head))
-        return false;
-    free(fetch->head.data);
-    fetch->head = head;
-    return true;
-}
-
 // What confirms or completes nothing: the same request, without the store's conditions.
 static enum run ask_again(struct fetch *fetch, bool has_body) {
     fetch->again = true;
     fetch->keeps_alive &= !has_body; // nobody is going to read it
     fetch->answered = false;
-    if (!write_again(fetch))
+    if (!fetch_head_replace(&fetch->head, cache_fill_fields(fetch->fill)))
         return fetch_give_up(fetch, 503, "no-memory", "The gateway is out of memory for this request.");
     fetch_connect_end(fetch);
     return fetch_connect_begin(fetch, true);

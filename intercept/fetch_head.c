@@ -119,11 +119,18 @@ bool fetch_head_compose(
     return true;
 }
 
-void fetch_head_cut(struct fetch_head *head) {
-    char *end = head->data + head->fields_at + head->fields_length;
-    memmove(head->data + head->fields_at, end, (size_t)(head->data + head->length - end));
-    head->length -= head->fields_length;
-    head->fields_length = 0;
+bool fetch_head_replace(struct fetch_head *head, struct view fields) {
+    size_t behind = head->fields_at + head->fields_length, rest = head->length - behind;
+    char *data = malloc(head->length + fields.length);
+    if (!data)
+        return false;
+    memcpy(data, head->data, head->fields_at);
+    if (fields.length)
+        memcpy(data + head->fields_at, fields.data, fields.length);
+    memcpy(data + head->fields_at + fields.length, head->data + behind, rest);
+    free(head->data);
+    *head = (struct fetch_head){.data = data, .length = head->fields_at + fields.length + rest};
+    return true;
 }
 
 bool fetch_head_interim(struct session *session, const struct http_head *head) {

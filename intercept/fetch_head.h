@@ -13,8 +13,8 @@ struct fetch_head {
 // conditions and range. False without memory.
 bool fetch_head_compose(
         struct session *session, const struct cache_fill *fill, bool is_refresh, struct fetch_head *head);
-// Cuts the store's own fields out.
-void fetch_head_cut(struct fetch_head *head);
+// Others in place of the store's own fields, which count as the client's from then on. False without memory.
+bool fetch_head_replace(struct fetch_head *head, struct view fields);
 
 // Appends a 1xx head to the client's `out` (hop-by-hop fields left out; for 101 Upgrade and Connection stay).
 // False when it does not fit: an interim response may be dropped [RFC 9110 §15.2 lets a client miss it], a

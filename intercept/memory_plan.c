@@ -10,6 +10,8 @@
 #define OBJECT_INDEX_BYTES 18
 #define VOLUME_INDEX_BYTES (64 << 10)
 #define VOLUME_DISK_BYTES (INT64_C(4) << 20)
+#define WEAR_BYTES_MINIMUM (INT64_C(2) << 20) // a volume
+#define WEAR_SHARE 4                          // of cache_mem
 #define CONNECTION_BYTES (40 << 10)
 #define BYTES_AN_OBJECT (8 << 10) // of a volume, for store_objects auto
 #define OBJECTS_A_VOLUME_MINIMUM 1024
@@ -48,14 +50,29 @@ static int64_t add(int64_t a, int64_t b) {
     return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
-static int64_t sum_beside_cache(const struct memory_plan *plan) {
+// All but the memory tier and what grows with it.
+static int64_t sum_fixed(const struct memory_plan *plan) {
     return plan->program_bytes + plan->index_bytes + plan->disk_bytes + plan->connection_bytes;
 }
 
-static int64_t cache_of(const struct config *config, const struct memory_plan *plan) {
-    if (!config->memory || config->set_by[DIRECTIVE_cache_mem])
-        return config->cache_mem;
-    return most(plan->memory_bytes - sum_beside_cache(plan), 0);
+int64_t memory_plan_sum(const struct memory_plan *plan) {
+    return add(sum_fixed(plan) + plan->wear_bytes, plan->cache_bytes);
+}
+
+// What the memory tier gets of `bytes`, with its share for wear beside it.
+static int64_t cache_within(const struct config *config, int64_t bytes, unsigned volumes) {
+    if (!config->wear || volumes == 0)
+        return bytes;
+    int64_t least_wear = volumes * WEAR_BYTES_MINIMUM;
+    return least(bytes - least_wear, bytes / (WEAR_SHARE + 1) * WEAR_SHARE);
+}
+
+static void set_cache(struct memory_plan *plan, const struct config *config, unsigned volumes) {
+    plan->cache_bytes = config->cache_mem;
+    if (config->memory && !config->set_by[DIRECTIVE_cache_mem])
+        plan->cache_bytes = most(cache_within(config, config->memory - sum_fixed(plan), volumes), 0);
+    if (config->wear && volumes)
+        plan->wear_bytes = most(plan->cache_bytes / WEAR_SHARE, volumes * WEAR_BYTES_MINIMUM);
 }
 
 // ---- as text ----
@@ -70,7 +87,7 @@ static const char *print_rounded(int64_t bytes, char *out) {
 
 const char *memory_plan_print(const struct memory_plan *plan, char out[static MEMORY_PLAN_TEXT_BYTES]) {
     char memory[VALUE_TEXT_BYTES + 3] = "", program[VALUE_TEXT_BYTES], cache[VALUE_TEXT_BYTES],
-                                   index[VALUE_TEXT_BYTES], disk[VALUE_TEXT_BYTES],
+                                   index[VALUE_TEXT_BYTES], wear[VALUE_TEXT_BYTES], disk[VALUE_TEXT_BYTES],
                                    connections[VALUE_TEXT_BYTES], volumes[128] = "";
     if (plan->memory_bytes)
         snprintf(memory, sizeof memory, "%s: ", print_rounded(plan->memory_bytes, index));
@@ -79,12 +96,13 @@ const char *memory_plan_print(const struct memory_plan *plan, char out[static ME
                 print_rounded(plan->index_bytes, index), plan->objects,
                 print_rounded(plan->disk_bytes, disk));
     snprintf(out, MEMORY_PLAN_TEXT_BYTES,
-            "%s%s program + %s cache_mem%s + %s for %" PRId64 " client_connections = ", memory,
+            "%s%s program + %s cache_mem%s%s%s + %s for %" PRId64 " client_connections = ", memory,
             print_rounded(plan->program_bytes, program), print_rounded(plan->cache_bytes, cache), volumes,
+            plan->wear_bytes ? " + wear " : "", plan->wear_bytes ? print_rounded(plan->wear_bytes, wear) : "",
             print_rounded(plan->connection_bytes, connections), plan->client_connections);
     size_t length = view_of(out).length;
     snprintf(out + length, MEMORY_PLAN_TEXT_BYTES - length, "%s",
-            print_rounded(add(sum_beside_cache(plan), plan->cache_bytes), program));
+            print_rounded(memory_plan_sum(plan), program));
     return out;
 }
 
@@ -94,12 +112,12 @@ static void refuse(
         const struct memory_plan *plan, const struct config *config, struct config_errors *errors) {
     char sum[MEMORY_PLAN_TEXT_BYTES], needed[VALUE_TEXT_BYTES];
     bool is_rest = !config->set_by[DIRECTIVE_cache_mem];
-    int64_t cache = is_rest ? MEMORY_PLAN_CACHE_MINIMUM : plan->cache_bytes;
     struct memory_plan wanted = *plan;
-    wanted.cache_bytes = cache;
+    if (is_rest)
+        wanted.cache_bytes = most(plan->cache_bytes, MEMORY_PLAN_CACHE_MINIMUM);
     config_error(errors, config->set_by[DIRECTIVE_memory], 0,
             "memory cannot hold what is to be in it (%s), raise it to %s, or lower %s",
-            memory_plan_print(&wanted, sum), print_rounded(add(sum_beside_cache(plan), cache), needed),
+            memory_plan_print(&wanted, sum), print_rounded(memory_plan_sum(&wanted), needed),
             is_rest ? "store_objects or client_connections"
                     : "cache_mem, store_objects or client_connections");
 }
@@ -117,10 +135,9 @@ bool memory_plan_make(struct memory_plan *plan, const struct config *config, con
     plan->disk_bytes = dirs.count * VOLUME_DISK_BYTES;
     plan->client_connections = connections_of(config, facts);
     plan->connection_bytes = plan->client_connections * CONNECTION_BYTES;
-    plan->cache_bytes = cache_of(config, plan);
-    int64_t least_cache = config->set_by[DIRECTIVE_cache_mem] ? plan->cache_bytes : MEMORY_PLAN_CACHE_MINIMUM;
-    if (!config->memory || (plan->cache_bytes >= least_cache &&
-                                   add(sum_beside_cache(plan), plan->cache_bytes) <= config->memory))
+    set_cache(plan, config, dirs.count);
+    int64_t least_cache = config->set_by[DIRECTIVE_cache_mem] ? 0 : MEMORY_PLAN_CACHE_MINIMUM;
+    if (!config->memory || (plan->cache_bytes >= least_cache && memory_plan_sum(plan) <= config->memory))
         return true;
     refuse(plan, config, errors);
     return false;

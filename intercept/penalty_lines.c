@@ -16,6 +16,7 @@ struct penalty_lines {
     struct penalties penalties;
     size_t mask_count;
     struct penalty_mask *masks;
+    bool has_bonus;
 };
 
 struct build {
@@ -37,8 +38,10 @@ struct build {
 static void read_action(struct build *build, const struct directive *directive, int word, const char *text,
         struct penalty_action *action) {
     const char *why = penalty_action_read(view_of(text), action);
-    if (!why)
+    if (!why) {
+        build->lines->has_bonus |= penalty_action_is_bonus(action);
         return;
+    }
     *action = PENALTY_NONE;
     REFUSE(build, directive, word, "\"%.80s\" is no action, %s", text, why);
 }
@@ -181,6 +184,10 @@ void penalty_lines_free(struct penalty_lines *lines) {
 
 const struct penalties *penalty_lines_get(const struct penalty_lines *lines) {
     return &lines->penalties;
+}
+
+bool penalty_lines_have_bonus(const struct penalty_lines *lines) {
+    return lines->has_bonus;
 }
 
 bool penalty_lines_validate(const struct config *config, struct config_errors *errors) {

@@ -15,6 +15,8 @@ void penalty_lines_free(struct penalty_lines *lines); // NULL is allowed
 
 // For penalty_judge(); lives as long as `lines`.
 const struct penalties *penalty_lines_get(const struct penalty_lines *lines);
+// Whether anything can become younger by them: then what nobody has asked for may be worth keeping.
+bool penalty_lines_have_bonus(const struct penalty_lines *lines);
 
 // For `weir check`.
 bool penalty_lines_validate(const struct config *config, struct config_errors *errors);

@@ -16,7 +16,7 @@
 
 static __thread uint64_t usage;
 
-char *disk_new(void) {
+char *scratch_new(void) {
     const char *parent = getenv("TMPDIR");
     char *path = NULL;
     CU_ASSERT_FATAL(asprintf(&path, "%s/weir-volume-XXXXXX", parent ? parent : "/tmp") > 0);
@@ -29,7 +29,7 @@ static int delete_one(const char *path, const struct stat *stat, int type, struc
     return remove(path) < 0 && errno != ENOENT;
 }
 
-void disk_free(char *path) {
+void scratch_free(char *path) {
     nftw(path, delete_one, 16, FTW_DEPTH | FTW_PHYS);
     free(path);
 }

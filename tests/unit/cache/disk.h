@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-char *disk_new(void); // a fresh directory; freed, and the directory deleted, by disk_free
-void disk_free(char *path);
+char *scratch_new(void); // a fresh directory; freed, and the directory deleted, by scratch_free
+void scratch_free(char *path);
 uint64_t disk_usage(const char *path); // as du has it
 
 struct cache_key disk_key(uint64_t id);

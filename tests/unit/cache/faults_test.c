@@ -242,14 +242,14 @@ static void try_fault(const char *path, enum call call, enum way way, int error,
 
 static void try_errors(enum call call, const int *errors, int count) {
     static const unsigned one_in[] = {1, 3, 20};
-    char *path = disk_new();
+    char *path = scratch_new();
     file_use(&faulty);
     for (int i = 0; i < count; i++)
         for (unsigned j = 0; j < 3; j++)
             try_fault(path, call, FAILS, errors[i], one_in[j]);
     file_use(NULL);
     CU_ASSERT_TRUE(disk_usage(path) <= 4 * MIB);
-    disk_free(path);
+    scratch_free(path);
 }
 
 #define TRY(call, ...)                                                                                       \
@@ -287,7 +287,7 @@ static void the_rest(void) {
 }
 
 static void short_reads_and_writes(void) {
-    char *path = disk_new();
+    char *path = scratch_new();
     struct volume_settings settings = settings_of(path);
     struct volume_stats stats;
     file_use(&faulty);
@@ -307,11 +307,11 @@ static void short_reads_and_writes(void) {
         volume_close(volume);
     }
     file_use(NULL);
-    disk_free(path);
+    scratch_free(path);
 }
 
 static void slow_calls(void) {
-    char *path = disk_new();
+    char *path = scratch_new();
     struct volume_settings settings = settings_of(path);
     file_use(&faulty);
     for (enum call call = OPEN; call < ALLOCATE; call++)
@@ -321,12 +321,12 @@ static void slow_calls(void) {
     struct volume *volume = disk_open(&settings);
     find_some(volume, 300);
     volume_close(volume);
-    disk_free(path);
+    scratch_free(path);
 }
 
 // A disk where everything fails is given up, and tried again.
 static void breaks_and_comes_back(void) {
-    char *path = disk_new();
+    char *path = scratch_new();
     struct volume_settings settings = settings_of(path);
     struct volume_place places[TABLE_CANDIDATES_MAX];
     struct volume_stats stats;
@@ -348,12 +348,12 @@ static void breaks_and_comes_back(void) {
     CU_ASSERT_TRUE(recovers(volume));
     volume_close(volume);
     file_use(NULL);
-    disk_free(path);
+    scratch_free(path);
 }
 
 // Nothing can be written: what is there is served all the same.
 static void reads_go_on_when_it_is_read_only(void) {
-    char *path = disk_new();
+    char *path = scratch_new();
     struct volume_settings settings = settings_of(path);
     struct volume_stats stats;
     file_use(&faulty);
@@ -371,12 +371,12 @@ static void reads_go_on_when_it_is_read_only(void) {
     CU_ASSERT_TRUE(recovers(volume));
     volume_close(volume);
     file_use(NULL);
-    disk_free(path);
+    scratch_free(path);
 }
 
 // The directory is deleted underneath: what is open is served, and it is made anew.
 static void deleted_underneath(void) {
-    char *path = disk_new(), *command = NULL, *super = NULL;
+    char *path = scratch_new(), *command = NULL, *super = NULL;
     struct volume_settings settings = settings_of(path);
     struct volume *volume = disk_open(&settings);
     work(volume, 100);
@@ -395,7 +395,7 @@ static void deleted_underneath(void) {
     CU_ASSERT_EQUAL(disk_find(volume, kept, &bytes), DISK_RIGHT);
     volume_close(volume);
     free(command), free(super);
-    disk_free(path);
+    scratch_free(path);
 }
 
 SUITE(cache_faults, CASE(opening), CASE(reading), CASE(writing), CASE(syncing), CASE(allocating),

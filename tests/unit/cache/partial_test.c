@@ -347,7 +347,8 @@ static void broken_off(void) {
         play_send(&play, 6000);
         CU_ASSERT_EQUAL(play_head(&play), READ_READY);
         play_abandon(&play);
-        bool can_go_on = rows[i].is_kept && strstr(rows[i].fields, "Accept-Ranges"); // at once, for this reader
+        bool can_go_on =
+                rows[i].is_kept && strstr(rows[i].fields, "Accept-Ranges"); // at once, for this reader
         CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), can_go_on ? READ_HOLE : READ_BROKEN);
         CU_ASSERT_EQUAL(play.received, 6000);
         play_end(&play);
@@ -676,7 +677,8 @@ static void many_parts(void) {
     for (unsigned i = 0; i < 3 * CHUNK_SPANS_MAX; i++)
         hits += has_range(cache, i * 520, i * 520 + 100 + i, 0);
     CU_ASSERT_EQUAL(hits, CHUNK_SPANS_MAX);
-    CU_ASSERT_TRUE(has_range(cache, (3 * CHUNK_SPANS_MAX - 1) * 520, (3 * CHUNK_SPANS_MAX - 1) * 520 + 100, 0));
+    CU_ASSERT_TRUE(
+            has_range(cache, (3 * CHUNK_SPANS_MAX - 1) * 520, (3 * CHUNK_SPANS_MAX - 1) * 520 + 100, 0));
     CU_ASSERT_TRUE(stats_of(cache).bytes - before < 3 * CHUNK_SPANS_MAX * 1500);
     free_exactly(cache, before);
 }

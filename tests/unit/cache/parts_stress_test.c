@@ -22,7 +22,8 @@
 
 static struct cache *cache;
 static _Atomic unsigned versions[PATHS];
-static _Atomic unsigned holes, whole, ranged, joined, hits, resumed, combined, cut, gone, broken, wrong, stuck;
+static _Atomic unsigned holes, whole, ranged, joined, hits, resumed, combined, cut, gone, broken, wrong,
+        stuck;
 
 struct resource { // a version of what stands at a path
     unsigned path, version;
@@ -259,7 +260,8 @@ static enum read consume(struct thread *thread) {
     if (read == READ_READY)
         check(thread, pieces, used);
     if (read == READ_HOLE) {
-        if (!thread->fill && (thread->fill = cache_reader_fill(&thread->reader, &thread->query, thread->last + 1))) {
+        if (!thread->fill &&
+                (thread->fill = cache_reader_fill(&thread->reader, &thread->query, thread->last + 1))) {
             thread->has_sent_head = false;
             atomic_fetch_add(&holes, 1);
         }

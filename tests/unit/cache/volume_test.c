@@ -49,7 +49,7 @@ static void put_all(struct volume *volume, uint64_t first, uint64_t last) {
 // ---- what it is for ----
 
 static void puts_and_finds(void) {
-    char *path = disk_new();
+    char *path = scratch_new();
     struct volume_settings settings = settings_of(path);
     struct volume *volume = disk_open(&settings);
     put_all(volume, 0, 300);
@@ -63,11 +63,11 @@ static void puts_and_finds(void) {
     CU_ASSERT_EQUAL(disk_find(volume, 1001, &bytes), DISK_RIGHT);
     CU_ASSERT_EQUAL(bytes, 0);
     volume_close(volume);
-    disk_free(path);
+    scratch_free(path);
 }
 
 static void remembers_after_a_clean_stop(void) {
-    char *path = disk_new();
+    char *path = scratch_new();
     struct volume_settings settings = settings_of(path);
     struct volume *volume = disk_open(&settings);
     uint64_t seed = volume_seed(volume);
@@ -83,12 +83,12 @@ static void remembers_after_a_clean_stop(void) {
         CU_ASSERT_EQUAL(stats.broken_records, 0);
         volume_close(volume);
     }
-    disk_free(path);
+    scratch_free(path);
 }
 
 // The saved index is of no use when it is broken, or of another size: the segments say the same.
 static void does_without_the_index(void) {
-    char *path = disk_new(), *index = NULL;
+    char *path = scratch_new(), *index = NULL;
     struct volume_settings settings = settings_of(path);
     struct volume *volume = disk_open(&settings);
     put_all(volume, 0, 300);
@@ -110,11 +110,11 @@ static void does_without_the_index(void) {
     CU_ASSERT_EQUAL(count_right(volume, 0, 300), 300);
     volume_close(volume);
     free(index);
-    disk_free(path);
+    scratch_free(path);
 }
 
 static void keeps_what_is_hit(void) {
-    char *path = disk_new();
+    char *path = scratch_new();
     struct volume_settings settings = settings_of(path);
     struct volume *volume = disk_open(&settings);
     for (uint64_t id = 0; id < 5000; id++) {
@@ -128,13 +128,13 @@ static void keeps_what_is_hit(void) {
     CU_ASSERT_EQUAL(count_right(volume, 20, 2000), 0);
     CU_ASSERT_TRUE(count_right(volume, 4700, 5000) == 300);
     volume_close(volume);
-    disk_free(path);
+    scratch_free(path);
 }
 
 // ---- the limit ----
 
 static void never_takes_more_than_its_size(void) {
-    char *path = disk_new();
+    char *path = scratch_new();
     struct volume_settings settings = settings_of(path);
     struct volume *volume = disk_open(&settings);
     uint64_t most = 0, random = 3;
@@ -159,12 +159,12 @@ static void never_takes_more_than_its_size(void) {
     CU_ASSERT_TRUE(disk_put_surely(volume, 9000, 10));
     CU_ASSERT_TRUE(disk_usage(path) <= settings.bytes);
     volume_close(volume);
-    disk_free(path);
+    scratch_free(path);
 }
 
 // What someone still reads stays readable when its segment is gone, and counts.
 static void readers_keep_what_they_read(void) {
-    char *path = disk_new();
+    char *path = scratch_new();
     struct volume_settings settings = settings_of(path);
     struct volume *volume = disk_open(&settings);
     struct volume_place places[TABLE_CANDIDATES_MAX];
@@ -184,13 +184,13 @@ static void readers_keep_what_they_read(void) {
     CU_ASSERT_EQUAL(atomic_load(&volume->pool.held), 0);
     free(buffer);
     volume_close(volume);
-    disk_free(path);
+    scratch_free(path);
 }
 
 // ---- starting ----
 
 static void one_process_at_a_time(void) {
-    char *path = disk_new(), error[256] = "";
+    char *path = scratch_new(), error[256] = "";
     struct volume_settings settings = settings_of(path);
     struct volume *volume = disk_open(&settings);
     CU_ASSERT_PTR_NULL(volume_open(&settings, error, sizeof error));
@@ -204,7 +204,7 @@ static void one_process_at_a_time(void) {
     settings.bytes = 8 * MIB;
     CU_ASSERT_PTR_NULL(volume_open(&settings, error, sizeof error));
     CU_ASSERT_PTR_NOT_NULL(strstr(error, "/proc/none/here"));
-    disk_free(path);
+    scratch_free(path);
 }
 
 static bool has_aside(const char *path) {
@@ -232,7 +232,7 @@ static void write_super(const char *path, const struct super *super, uint64_t ru
 static void sets_aside_what_it_does_not_know(void) {
     struct super foreign = super_new(4096);
     for (int i = 0; i < 4; i++) {
-        char *path = disk_new(), *super = NULL, *other = NULL;
+        char *path = scratch_new(), *super = NULL, *other = NULL;
         struct volume_settings settings = settings_of(path);
         struct volume *volume = disk_open(&settings);
         put_all(volume, 0, 300);
@@ -255,13 +255,13 @@ static void sets_aside_what_it_does_not_know(void) {
         CU_ASSERT_EQUAL(access(other, F_OK), 0); // nobody's of ours
         volume_close(volume);
         free(super), free(other);
-        disk_free(path);
+        scratch_free(path);
     }
 }
 
 static void one_copy_of_the_super_block_is_enough(void) {
     for (off_t at = 0; at <= SUPER_COPY_AT; at += SUPER_COPY_AT) {
-        char *path = disk_new(), *super = NULL;
+        char *path = scratch_new(), *super = NULL;
         struct volume_settings settings = settings_of(path);
         struct volume *volume = disk_open(&settings);
         put_all(volume, 0, 50);
@@ -276,7 +276,7 @@ static void one_copy_of_the_super_block_is_enough(void) {
             volume_close(volume);
         }
         free(super);
-        disk_free(path);
+        scratch_free(path);
     }
 }
 
@@ -375,7 +375,7 @@ static void wait_for_puts(struct life *life, uint64_t until) {
 // Amid puts, and each fourth time at any moment, mostly while it is loading.
 static void survives_a_kill(void) {
     struct life *life = mmap(NULL, sizeof *life, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    char *path = disk_new();
+    char *path = scratch_new();
     struct volume_settings settings = settings_of(path);
     settings.bytes = 4 * MIB;
     settings.segment_bytes = 64 * KIB;
@@ -414,7 +414,7 @@ static void survives_a_kill(void) {
     CU_ASSERT_TRUE(killed_in_puts > ROUNDS / 2);
     CU_ASSERT_TRUE(records > 1000);
     munmap(life, sizeof *life);
-    disk_free(path);
+    scratch_free(path);
 }
 
 // ---- bit flips ----
@@ -451,7 +451,7 @@ static void flip_one(const char *path, uint64_t *random) {
 }
 
 static void flipped_bits_are_never_good(void) {
-    char *path = disk_new(), *index = NULL;
+    char *path = scratch_new(), *index = NULL;
     struct volume_settings settings = settings_of(path);
     uint64_t random = 11, id = 1, broken = 0;
     CU_ASSERT_FATAL(asprintf(&index, "%s/index", path) > 0);
@@ -483,7 +483,7 @@ static void flipped_bits_are_never_good(void) {
     printf("\n    900 flipped bits, %llu times something broken was met ", (unsigned long long)broken);
     CU_ASSERT_TRUE(broken > 100);
     free(index);
-    disk_free(path);
+    scratch_free(path);
 }
 
 // ---- all at once ----
@@ -520,7 +520,7 @@ static void *read_along(void *context) {
 }
 
 static void one_puts_and_three_read(void) {
-    char *path = disk_new();
+    char *path = scratch_new();
     struct volume_settings settings = settings_of(path);
     struct crowd crowd = {.volume = disk_open(&settings)};
     pthread_t readers[READERS];
@@ -542,7 +542,7 @@ static void one_puts_and_three_read(void) {
     CU_ASSERT_EQUAL(stats.broken_records, 0);
     CU_ASSERT_EQUAL(stats.errors, 0);
     volume_close(crowd.volume);
-    disk_free(path);
+    scratch_free(path);
 }
 
 SUITE(cache_volume, CASE(puts_and_finds), CASE(remembers_after_a_clean_stop), CASE(does_without_the_index),

@@ -148,7 +148,7 @@ static struct yardstick begin(const struct volume_settings *settings) {
 // Zipf's law with a share of objects that are asked for once: what proxies see.
 static void zipf(void) {
     enum { OBJECTS = 4000, REQUESTS = 30000 };
-    char *path = disk_new();
+    char *path = scratch_new();
     double *sums = malloc(OBJECTS * sizeof *sums), sum = 0;
     uint64_t state = 1, once = 1 << 20;
     struct volume_settings settings = settings_for(path, 8 << 20, 8 << 10);
@@ -169,14 +169,14 @@ static void zipf(void) {
     CU_ASSERT_TRUE(result.object_miss < ZIPF_OBJECT_MISS);
     CU_ASSERT_TRUE(result.written < ZIPF_WRITTEN);
     free(sums);
-    disk_free(path);
+    scratch_free(path);
 }
 
 static void trace(void) {
     const char *name = getenv("WEIR_TRACE");
     if (!name)
         return; // `zipf` is the test that always runs
-    char *path = disk_new(), *command = NULL, line[128];
+    char *path = scratch_new(), *command = NULL, line[128];
     struct volume_settings settings = settings_for(path, BU98_BYTES, 7600);
     if (getenv("WEIR_TRACE_SMALL"))
         settings.small_percent = (unsigned)atoi(getenv("WEIR_TRACE_SMALL"));
@@ -197,7 +197,7 @@ static void trace(void) {
     CU_ASSERT_TRUE(result.byte_miss <= BU98_BYTE_MISS);
     CU_ASSERT_TRUE(result.written <= BU98_WRITTEN);
     free(command);
-    disk_free(path);
+    scratch_free(path);
 }
 
 SUITE(cache_yardstick, CASE(zipf), CASE(trace))
