@@ -115,6 +115,8 @@ static void choose(struct client *client, struct operation *operation) {
     if (dice_chance(dice, .04))
         operation->leave_at = dice_below(dice, size + 1);
     operation->is_slow = dice_chance(dice, .01);
+    if (operation->is_slow && operation->leave_at > 1 << 20) // its receive window is small
+        operation->leave_at = 1 << 20;
 }
 
 static size_t write_request(struct client *client, const struct operation *operation, char out[static 2048]) {
