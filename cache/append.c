@@ -3,6 +3,7 @@
 #include "cache/volume_own.h"
 
 #include <errno.h>
+#include <time.h>
 
 #define CLOSING_BYTES (8 << 20) // of segments that wait to be sealed, or 2; then puts wait
 #define CLOSING_MAX 8
@@ -125,9 +126,23 @@ static int append_open(struct volume *volume, enum segments_queue queue, const s
     return error;
 }
 
+// For as long as a put may take: whoever has it may be writing to a disk that hangs. Of the wall clock,
+// whose steps then make one wait longer or shorter.
+static bool lock_soon(pthread_mutex_t *lock) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += VOLUME_PUT_WAIT_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    return pthread_mutex_timedlock(lock, &until) == 0;
+}
+
 int append_record(struct volume *volume, enum segments_queue queue, const struct append *append) {
     uint64_t bytes = record_bytes(append->record->head_bytes, append->record->body_bytes);
-    pthread_mutex_lock(&volume->append[queue]);
+    if (append->is_keeper)
+        pthread_mutex_lock(&volume->append[queue]);
+    else if (!lock_soon(&volume->append[queue]))
+        return -EAGAIN;
     int error = append_is_alone(volume, bytes) ? append_alone(volume, queue, append)
                                                : append_open(volume, queue, append);
     pthread_mutex_unlock(&volume->append[queue]);

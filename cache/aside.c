@@ -13,7 +13,7 @@
 #define DEPTH_MAX 8
 #define ENOUGH 1 // ends a file_list
 
-static const char *const names[] = {"super", "seg", "index"};
+static const char *const names[] = {"super", "seg", "index", "purge.log"};
 
 bool aside_is_needed(int directory) {
     struct stat stat;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Moves the volume's own names (super, seg, index) into a new aside.N. 0 or -errno.
+// Moves the volume's own names (super, seg, index, purge.log) into a new aside.N. 0 or -errno.
 int aside_take(int directory);
 // Whether there is something of a volume in the directory.
 bool aside_is_needed(int directory);

@@ -2,9 +2,12 @@
 
 #include "admin/check.h"
 #include "cache/store.h"
+#include "cache/tier.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define DISK_ATTEMPTS_MAX 8
 
 static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
@@ -60,6 +63,12 @@ static void body_free(struct body *body) {
         eviction_remove(&body->cache->eviction, &body->chunks[i]->node);
         chunk_put(body->chunks[i]);
     }
+    while (body->full) {
+        struct chunk *chunk = body->full;
+        body->full = chunk->next_full;
+        chunk_put(chunk);
+    }
+    disk_place_put(&body->place);
     give(body, body->charged);
     if (body->chunks != &body->single)
         free(body->chunks);
@@ -188,15 +197,20 @@ void body_evict(struct body *body, struct chunk *chunk) {
         chunk_put(chunk);
 }
 
-void body_set_can_ask(struct body *body) {
-    atomic_store_explicit(&body->can_ask, true, memory_order_relaxed);
-    pthread_mutex_lock(&body->lock);
+// Its chunks can come back, from the origin or from the disk. The lock is held.
+static void go_by_chunks(struct body *body) {
     bool is_large = body->size != BODY_SIZE_UNKNOWN && body->size > BODY_CHUNK_BYTES && !body->is_stream;
     if (is_large && !atomic_load_explicit(&body->is_by_chunks, memory_order_relaxed)) {
         atomic_store_explicit(&body->is_by_chunks, true, memory_order_relaxed);
         for (unsigned i = 0; i < body->chunk_count; i++)
             queue_chunk(body, body->chunks[i]);
     }
+}
+
+void body_set_can_ask(struct body *body) {
+    atomic_store_explicit(&body->can_ask, true, memory_order_relaxed);
+    pthread_mutex_lock(&body->lock);
+    go_by_chunks(body);
     pthread_mutex_unlock(&body->lock);
 }
 
@@ -224,7 +238,8 @@ static void wake_reached(struct body *body, uint64_t from, uint64_t to) {
 }
 
 static void link_flow(struct body *body, struct flow *flow, uint64_t from, uint64_t end) {
-    *flow = (struct flow){.next = body->flows, .position = from, .end = end, .is_running = true};
+    *flow = (struct flow){
+            .next = body->flows, .position = from, .end = end, .is_running = true, .is_load = flow->is_load};
     body->flows = flow;
 }
 
@@ -243,15 +258,19 @@ void body_confirm(struct body *body, struct flow *flow) {
     pthread_mutex_unlock(&body->lock);
 }
 
+static void unlink_flow(struct body *body, struct flow *flow) {
+    struct flow **link = &body->flows;
+    if (!flow->is_running)
+        return;
+    while (*link != flow)
+        link = &(*link)->next;
+    *link = flow->next;
+    flow->is_running = false;
+}
+
 void body_end(struct body *body, struct flow *flow) {
     pthread_mutex_lock(&body->lock);
-    if (flow->is_running) {
-        struct flow **link = &body->flows;
-        while (*link != flow)
-            link = &(*link)->next;
-        *link = flow->next;
-        flow->is_running = false;
-    }
+    unlink_flow(body, flow);
     wake_all(body);
     pthread_mutex_unlock(&body->lock);
     chunk_put(flow->chunk);
@@ -285,11 +304,31 @@ static void settle(struct body *body, struct flow *flow, uint64_t *reserved) {
     chunk_put(old);
 }
 
+// The lock is held.
+static void queue_full(struct body *body, struct chunk *chunk) {
+    chunk->is_queued = true;
+    chunk->next_full = body->full;
+    body->full = chunk_get(chunk);
+}
+
+static void note_full(struct body *body, const struct flow *flow) {
+    struct chunk *chunk = flow->chunk;
+    bool is_full = chunk_is_full(chunk, chunk->length);
+    if (flow->is_load) {
+        chunk->is_queued |= is_full;
+        atomic_store_explicit(&chunk->is_on_disk, true, memory_order_relaxed);
+    } else if (is_full && !chunk->is_queued && body->cache->disk && !body->is_stream &&
+               body->size > RECORD_SMALL_BYTES) {
+        queue_full(body, chunk);
+    }
+}
+
 static void publish(
         struct body *body, struct flow *flow, uint32_t from, uint32_t to, uint32_t cost, uint64_t *reserved) {
     uint64_t start = start_of(flow->chunk);
     pthread_mutex_lock(&body->lock);
     chunk_add(flow->chunk, from, to);
+    note_full(body, flow);
     flow->chunk->charged += cost;
     spend(body, cost, reserved);
     flow->position = start + to;
@@ -319,6 +358,91 @@ void body_skip(struct body *body, struct flow *flow, size_t length) {
     if (body->is_stream)
         body->floor = flow->position;
     pthread_mutex_unlock(&body->lock);
+}
+
+void body_withdraw(struct body *body, struct flow *flow) {
+    pthread_mutex_lock(&body->lock);
+    unlink_flow(body, flow);
+    wake_all(body);
+    pthread_mutex_unlock(&body->lock);
+}
+
+// ---- to the disk ----
+
+struct chunk *body_take_full(struct body *body) {
+    pthread_mutex_lock(&body->lock);
+    struct chunk *chunk = body->full;
+    if (chunk)
+        body->full = chunk->next_full;
+    pthread_mutex_unlock(&body->lock);
+    return chunk;
+}
+
+void body_queue_rest(struct body *body) {
+    pthread_mutex_lock(&body->lock);
+    bool is_wanted = body->cache->disk && !body->is_stream && body->size > RECORD_SMALL_BYTES;
+    for (unsigned i = 0; is_wanted && i < body->chunk_count; i++) {
+        struct chunk *chunk = body->chunks[i];
+        if (!chunk->is_queued && chunk->span_count && chunk->spans[0].from == 0)
+            queue_full(body, chunk);
+    }
+    pthread_mutex_unlock(&body->lock);
+}
+
+uint32_t body_copy_chunk(struct body *body, struct chunk *chunk, void *out) {
+    char *to = out;
+    pthread_mutex_lock(&body->lock);
+    uint32_t bytes = chunk->span_count && chunk->spans[0].from == 0 ? chunk->spans[0].to : 0;
+    pthread_mutex_unlock(&body->lock);
+    for (uint32_t at = 0; at < bytes; at += BODY_BLOCK_BYTES)
+        memcpy(to + at, chunk->blocks[at / BODY_BLOCK_BYTES], least(bytes - at, BODY_BLOCK_BYTES));
+    return bytes;
+}
+
+void body_set_place(struct body *body, struct disk_place *place, uint64_t location) {
+    pthread_mutex_lock(&body->lock);
+    struct disk_place old = body->place;
+    body->place = *place;
+    body->location = location;
+    if (place->volume)
+        go_by_chunks(body);
+    pthread_mutex_unlock(&body->lock);
+    *place = (struct disk_place){.volume = NULL};
+    disk_place_put(&old);
+}
+
+uint64_t body_copy_place(struct body *body, struct disk_place *place) {
+    pthread_mutex_lock(&body->lock);
+    *place = body->place.volume ? disk_place_get(&body->place) : body->place;
+    uint64_t location = body->location;
+    pthread_mutex_unlock(&body->lock);
+    return location;
+}
+
+void body_note_disk_end(struct body *body, uint64_t start, uint32_t end) {
+    uint64_t reserved = 0;
+    pthread_mutex_lock(&body->lock);
+    struct chunk *chunk = find(body, start);
+    bool is_short = start + end < least(start + BODY_CHUNK_BYTES, body->size);
+    if (!chunk && is_short)
+        chunk = add(body, start / BODY_CHUNK_BYTES, &reserved);
+    if (chunk && is_short)
+        chunk->disk_end = end;
+    pthread_mutex_unlock(&body->lock);
+}
+
+void body_hit_disk(struct body *body) {
+    pthread_mutex_lock(&body->lock);
+    if (body->place.volume)
+        disk_hit(&body->place, body->location);
+    pthread_mutex_unlock(&body->lock);
+}
+
+struct chunk *body_first_chunk(struct body *body) {
+    pthread_mutex_lock(&body->lock);
+    struct chunk *chunk = body->chunk_count && body->chunks[0]->number == 0 ? chunk_get(body->chunks[0]) : NULL;
+    pthread_mutex_unlock(&body->lock);
+    return chunk;
 }
 
 // ---- streams ----
@@ -412,6 +536,15 @@ static uint64_t patience(const struct body *body) {
     return body_can_ask(body) ? BODY_AHEAD_BYTES : UINT64_MAX;
 }
 
+// Whether the byte lies on disk, as far as is known without reading. The lock is held.
+static bool is_on_disk(const struct body *body, uint64_t offset) {
+    if (!body->place.volume || body->size == BODY_SIZE_UNKNOWN || body->size <= RECORD_SMALL_BYTES)
+        return false;
+    const struct chunk *chunk = find(body, offset);
+    return (!chunk || offset % BODY_CHUNK_BYTES < chunk->disk_end) &&
+           disk_may_have_chunk(&body->place, (uint32_t)(offset / BODY_CHUNK_BYTES));
+}
+
 static void show(struct cache_reader *reader, struct chunk *chunk, uint64_t end) {
     if (reader->chunk != chunk) {
         if (reader->source != SOURCE_ORIGIN)
@@ -451,7 +584,12 @@ static enum body_look look(struct body *body, struct cache_reader *reader) {
         show(reader, chunk, start_of(chunk) + span->to);
         return BODY_HERE;
     }
-    return coming(body, reader->offset, patience(body), false) ? wait_for(body, reader) : BODY_ABSENT;
+    const struct flow *flow = coming(body, reader->offset, patience(body), false);
+    if (flow && reader->offset - flow->position <= BODY_AHEAD_BYTES)
+        return wait_for(body, reader);
+    if (is_on_disk(body, reader->offset))
+        return BODY_ON_DISK;
+    return flow ? wait_for(body, reader) : BODY_ABSENT;
 }
 
 static bool is_shown(const struct cache_reader *reader) {
@@ -459,14 +597,28 @@ static bool is_shown(const struct cache_reader *reader) {
            reader->offset / BODY_CHUNK_BYTES == reader->chunk->number;
 }
 
+static enum body_look look_once(struct body *body, struct cache_reader *reader) {
+    reader->has_looked = true;
+    pthread_mutex_lock(&body->lock);
+    unlink_waiter(reader);
+    enum body_look found = look(body, reader);
+    pthread_mutex_unlock(&body->lock);
+    return found;
+}
+
+// What was read at once may have been evicted again by the next look, or be less than was thought: after a few
+// attempts the origin is asked.
+static enum body_look look_with_disk(struct body *body, struct cache_reader *reader) {
+    enum body_look found = look_once(body, reader);
+    for (unsigned i = 0; found == BODY_ON_DISK && i < DISK_ATTEMPTS_MAX; i++)
+        found = tier_read(body, reader) ? look_once(body, reader) : BODY_ABSENT;
+    return found == BODY_ON_DISK ? BODY_ABSENT : found;
+}
+
 enum body_look body_look(
         struct body *body, struct cache_reader *reader, struct iovec *pieces, int count, int *used) {
     if (!is_shown(reader)) {
-        reader->has_looked = true;
-        pthread_mutex_lock(&body->lock);
-        unlink_waiter(reader);
-        enum body_look found = look(body, reader);
-        pthread_mutex_unlock(&body->lock);
+        enum body_look found = look_with_disk(body, reader);
         if (found != BODY_HERE)
             return found;
     }
@@ -505,6 +657,14 @@ static uint64_t end_of_run(const struct body *body, uint64_t offset) {
     return offset;
 }
 
+static uint64_t next_on_disk(const struct body *body, uint64_t offset, uint64_t end) {
+    uint64_t at = (offset / BODY_CHUNK_BYTES + 1) * BODY_CHUNK_BYTES;
+    for (unsigned i = 0; body->place.volume && at < end && i < BODY_LOOK_CHUNKS; i++, at += BODY_CHUNK_BYTES)
+        if (is_on_disk(body, at))
+            return at;
+    return end;
+}
+
 // The beginning of the next run behind `offset`, where nothing is; `end` when there is none before.
 static uint64_t next_run(const struct body *body, uint64_t offset, uint64_t end) {
     for (unsigned i = place_of(body, offset / BODY_CHUNK_BYTES);
@@ -513,9 +673,9 @@ static uint64_t next_run(const struct body *body, uint64_t offset, uint64_t end)
         const struct chunk_span *span =
                 chunk_next(body->chunks[i], start < offset ? (uint32_t)(offset - start) : 0);
         if (span)
-            return least(start + span->from, end);
+            return next_on_disk(body, offset, least(start + span->from, end));
     }
-    return end;
+    return next_on_disk(body, offset, end);
 }
 
 // The last byte there before `offset`, and not before `least_at`; the offset behind it.
@@ -568,10 +728,10 @@ bool body_is_complete(struct body *body) {
 
 bool body_run(struct body *body, uint64_t offset, struct body_hole *run) {
     pthread_mutex_lock(&body->lock);
-    uint64_t end = end_of_run(body, offset);
+    uint64_t most = least(body->size, UINT64_MAX - 1), end = end_of_run(body, offset);
     if (end == offset) {
-        offset = next_run(body, offset, UINT64_MAX);
-        end = offset == UINT64_MAX ? offset : end_of_run(body, offset);
+        offset = next_run(body, offset, most);
+        end = offset == most ? offset : end_of_run(body, offset);
     }
     pthread_mutex_unlock(&body->lock);
     *run = (struct body_hole){offset, end - 1};

@@ -11,6 +11,7 @@
 
 #include "cache/cache.h"
 #include "cache/chunk.h"
+#include "cache/disk.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,6 +26,7 @@ struct flow {
     _Atomic uint64_t position; // of the next byte it brings
     uint64_t end;              // the offset behind its last; BODY_SIZE_UNKNOWN: as far as it goes
     bool is_confirmed;         // its response head is there and fits
+    bool is_load;      // from the disk
     bool is_running;           // among its body's
     struct chunk *chunk;       // the one it writes to, counted
 };
@@ -46,7 +48,13 @@ struct body {
     bool is_stream;
     uint64_t floor;       // of a stream: what lies before it is gone
     uint64_t charged;     // in the budget: the store's, or the streams'
-    uint64_t fingerprint; // of its chunks' eviction; set before the first
+    // On disk. A small one (TIER_SMALL) lies with its head; of another one, chunks.
+    struct disk_place place;   // `volume` NULL: nowhere, or not yet
+    uint64_t location;         // of its head's record
+    bool is_placing;           // a head is being written
+    bool is_unwanted;          // dropped: nothing more is written
+    struct chunk *full;        // chunks to be written, counted
+    uint64_t fingerprint;      // of its chunks' eviction; set before the first
 };
 
 struct body *body_new(struct cache *cache, bool is_stream); // one reference
@@ -84,9 +92,29 @@ void body_free_before(struct body *body, uint64_t floor); // of a stream
 // A body of unknown size has ended: gives back the room that was left for more.
 void body_trim(struct body *body);
 
+// The next chunk that has become full and is to be written; counted. NULL: none.
+struct chunk *body_take_full(struct body *body);
+// Everything that is there and not written yet becomes that, as far as it begins its chunk: nothing more comes.
+void body_queue_rest(struct body *body);
+// Copies what is there of the chunk from its beginning on. Returns how much.
+uint32_t body_copy_chunk(struct body *body, struct chunk *chunk, void *out);
+// The flow brings nothing any more, though its owner does not know yet: who waits is woken.
+void body_withdraw(struct body *body, struct flow *flow);
+// It lies on disk from now on. Takes the place over.
+void body_set_place(struct body *body, struct disk_place *place, uint64_t location);
+
+// The place, one more of it (`volume` NULL: there is none), and where its head lies.
+uint64_t body_copy_place(struct body *body, struct disk_place *place);
+// The chunk that begins at `start` ends on disk where `end` says: what lies behind is missing.
+void body_note_disk_end(struct body *body, uint64_t start, uint32_t end);
+void body_hit_disk(struct body *body); // its head was hit
+struct chunk *body_first_chunk(struct body *body); // counted; NULL: it is not there
+
 // ---- reading ----
 
 enum body_look {
+    BODY_ON_DISK, // not in memory
+
     BODY_HERE,   // *used pieces
     BODY_COMING, // a flow brings it: the reader waits and will be woken
     BODY_OVER,   // the end

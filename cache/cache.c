@@ -3,6 +3,7 @@
 
 #include "admin/check.h"
 #include "cache/store.h"
+#include "cache/tier.h"
 #include "http/reference.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 static void set_limits(struct cache *cache, const struct cache_limits *limits) {
     uint64_t maximum = limits->maximum_object_bytes;
-    if (maximum == 0 || maximum > limits->memory_bytes)
+    if (maximum == 0 || (maximum > limits->memory_bytes && !limits->has_disk))
         maximum = maximum ? limits->memory_bytes : limits->memory_bytes / 4;
     uint32_t window = limits->window_bytes ? limits->window_bytes : WINDOW_BYTES_DEFAULT;
     atomic_store(&cache->budget.limit, limits->memory_bytes);
@@ -35,6 +36,8 @@ struct cache *cache_new(const struct cache_limits *limits) {
     cache->fixed_bytes += eviction_init(&cache->eviction, limits->memory_bytes / BYTES_A_GHOST);
     budget_charge(cache, cache->fixed_bytes);
     pthread_mutex_init(&cache->whole, NULL);
+    pthread_mutex_init(&cache->dirty_lock, NULL);
+    pthread_cond_init(&cache->idle, NULL);
     set_limits(cache, limits);
     return cache;
 }
@@ -49,19 +52,6 @@ void cache_set_limits(struct cache *cache, const struct cache_limits *limits) {
     budget_settle(cache);
 }
 
-void cache_free(struct cache *cache) {
-    if (!cache)
-        return;
-    cache_purge_all(cache);
-    CHECK(atomic_load(&cache->fills) == 0);
-    CHECK(atomic_load(&cache->budget.used) == cache->fixed_bytes); // a reader or a fill is left
-    CHECK(atomic_load(&cache->budget.streams) == 0);
-    index_fini(&cache->index);
-    eviction_fini(&cache->eviction);
-    pthread_mutex_destroy(&cache->whole);
-    free(cache);
-}
-
 void cache_stats(struct cache *cache, struct cache_stats *stats) {
     *stats = (struct cache_stats){.objects = atomic_load_explicit(&cache->objects, memory_order_relaxed),
             .bytes = atomic_load_explicit(&cache->budget.used, memory_order_relaxed),
@@ -72,12 +62,20 @@ void cache_stats(struct cache *cache, struct cache_stats *stats) {
 }
 
 unsigned cache_disk_stats(struct cache *cache, struct disk_volume_stats *out) {
-    (void)cache; // has no volumes yet
-    (void)out;
-    return 0;
+    return cache->disk ? disk_stats(cache->disk, out) : 0;
+}
+
+void cache_use_disk(struct cache *cache, struct disk *disk, uint32_t boot) {
+    cache->boot = boot;
+    atomic_store(&cache->disk, disk);
 }
 
 // ---- dropping ----
+
+// At the end the disk keeps what it has.
+static const struct body *kept(const struct cache *cache, const struct cache_object *object) {
+    return cache->is_ending ? object->body : NULL;
+}
 
 // Everything in the entry, which may be freed by it; running fills will not be stored, and what they were to
 // confirm stands in for nothing any more [RFC 9111 §4.4]. Returns how many stood there. The shard's lock is
@@ -87,12 +85,12 @@ static unsigned empty(
     unsigned count = 0;
     while (entry->stored) {
         atomic_store_explicit(&entry->stored->contradicted, true, memory_order_relaxed);
-        store_unlink(cache, entry->stored, dropped);
+        store_unlink(cache, entry->stored, kept(cache, entry->stored), dropped);
         count++;
     }
     while (entry->arriving) {
         atomic_store_explicit(&entry->arriving->doomed, true, memory_order_relaxed);
-        store_unlink(cache, entry->arriving, dropped);
+        store_unlink(cache, entry->arriving, NULL, dropped);
     }
     index_mark(shard, entry, MARKER_NONE, 0);
     store_release(cache, shard, entry);
@@ -139,27 +137,54 @@ static unsigned purge(struct cache *cache, const struct target *target) {
     return count;
 }
 
+void cache_free(struct cache *cache) {
+    if (!cache)
+        return;
+    cache->is_ending = true;
+    tier_drain(cache);
+    purge(cache, &(struct target){.context = NULL});
+    CHECK(atomic_load(&cache->fills) == 0);
+    CHECK(atomic_load(&cache->budget.used) == cache->fixed_bytes); // a reader or a fill is left
+    CHECK(atomic_load(&cache->budget.streams) == 0);
+    index_fini(&cache->index);
+    eviction_fini(&cache->eviction);
+    pthread_mutex_destroy(&cache->whole);
+    pthread_mutex_destroy(&cache->dirty_lock);
+    pthread_cond_destroy(&cache->idle);
+    free(cache);
+}
+
+// On disk first, durably: what was read from there before is not believed afterwards.
+static unsigned purge_both(struct cache *cache, const struct target *target, enum disk_purge kind, struct view authority, struct view path) {
+    struct disk *disk = atomic_load(&cache->disk);
+    if (disk)
+        disk_purge(disk, kind, authority, path);
+    atomic_fetch_add(&cache->purges, 1);
+    return purge(cache, target);
+}
+
 unsigned cache_purge_url(struct cache *cache, struct view authority, struct view path) {
-    return purge(cache, &(struct target){.authority = &authority, .path = &path});
+    return purge_both(cache, &(struct target){.authority = &authority, .path = &path}, DISK_PURGE_URL, authority, path);
 }
 
 unsigned cache_purge_host(struct cache *cache, struct view authority) {
-    return purge(cache, &(struct target){.authority = &authority});
+    return purge_both(cache, &(struct target){.authority = &authority}, DISK_PURGE_HOST, authority, VIEW(""));
 }
 
 unsigned cache_purge_all(struct cache *cache) {
-    return purge(cache, &(struct target){0});
+    return purge_both(cache, &(struct target){0}, DISK_PURGE_ALL, VIEW(""), VIEW(""));
 }
 
 unsigned cache_purge_prefix(struct cache *cache, struct view authority, struct view path_prefix) {
-    return purge(cache, &(struct target){.authority = &authority, .path_prefix = &path_prefix});
+    return purge_both(cache, &(struct target){.authority = &authority, .path_prefix = &path_prefix},
+            DISK_PURGE_PREFIX, authority, path_prefix);
 }
 
 unsigned cache_purge_mask(struct cache *cache,
         bool (*matches)(void *context, struct view authority, struct view path), void *context,
         struct view mask_text) {
-    (void)mask_text; // what lies in memory alone needs no record
-    return purge(cache, &(struct target){.matches = matches, .context = context});
+    return purge_both(cache, &(struct target){.matches = matches, .context = context}, DISK_PURGE_MASK, VIEW(""),
+            mask_text);
 }
 
 static void drop_url(struct cache *cache, const struct cache_query *query) {
@@ -172,6 +197,7 @@ static void drop_url(struct cache *cache, const struct cache_query *query) {
         empty(cache, shard, entry, &dropped);
     pthread_mutex_unlock(&shard->lock);
     store_put_dropped(dropped);
+    tier_invalidate(cache, &name, &query->now);
 }
 
 // What a response may say only of its own origin [RFC 9111 §4.4].

@@ -10,6 +10,7 @@
 #include "admin/address.h"
 #include "admin/clock.h"
 #include "admin/view.h"
+#include "cache/key.h"
 #include "cache/rules.h"
 #include "http/head.h"
 
@@ -18,18 +19,25 @@
 #include <sys/uio.h>
 
 struct cache;
+struct disk;
 struct cache_object; // a response, whole or arriving; counted by its readers, its fill and the store's index
+struct chunk;
+struct load;
 struct cache_fill;   // the one producer of an object
 
 struct cache_limits {
     uint64_t memory_bytes;         // everything stored, overhead included; 0: nothing is stored
     uint64_t minimum_object_bytes; // bodies
     uint64_t maximum_object_bytes; // 0: a quarter of memory_bytes
+    bool has_disk;                 // there are volumes: a body may be larger than the memory
     uint32_t window_bytes;         // what a stream holds ahead of its slowest reader; 0: 64 KiB
 };
 
 struct cache *cache_new(const struct cache_limits *limits);
 void cache_set_limits(struct cache *cache, const struct cache_limits *limits); // evicts down to them
+// What is stored goes to the volumes from now on, which outlive the cache. `boot` names the machine's start since which the
+// steady clock counts. Once; from any thread.
+void cache_use_disk(struct cache *cache, struct disk *disk, uint32_t boot);
 void cache_free(struct cache *cache); // no fill and no reader may be left
 
 // A delivery's place in an object. In place, in the session; zero it before the first use. The object's head
@@ -48,7 +56,11 @@ struct cache_reader {
     uint64_t run_end;                            // of the bytes there that follow one another
     struct cache_reader *wait_next, **wait_link; // among those who wait for content
     bool awaits;                                 // by the body's lock
-    bool has_looked;                             // at the content
+    bool has_looked;    // at the content
+    uint64_t disk_next; // where the last piece read from a disk ends
+    struct load *load;  // what it waits for in the look-up, by the shard's lock
+    struct cache *load_cache;
+    struct cache_key load_key;
     unsigned char role;
     unsigned char source; // enum cache_source, as far as the lookup or what it follows decided
     const char *reason;

@@ -13,7 +13,9 @@ size_t chunk_struct_bytes(uint32_t length) {
 struct chunk *chunk_new(struct body *body, uint32_t number, uint32_t length) {
     struct chunk *chunk = memory_new(chunk_struct_bytes(length));
     *chunk =
-            (struct chunk){.body = body, .references = 1, .number = number, .length = length, .span_room = 1};
+            (struct chunk){.body = body, .references = 1, .number = number, .length = length,
+            .span_room = 1,
+            .disk_end = UINT32_MAX};
     chunk->spans = &chunk->single;
     chunk->node.kind = EVICTION_CHUNK;
     memset(chunk->blocks, 0, chunk_blocks(length) * sizeof(char *));

@@ -25,9 +25,14 @@ struct chunk {
     struct eviction_node node;
     struct body *body;
     _Atomic unsigned references; // its body's, readers', flows'
+    _Atomic bool is_on_disk;
     uint32_t number;
     uint32_t length;  // room for so many bytes
     uint32_t charged; // of the budget
+    // by the body's lock, too
+    struct chunk *next_full; // among its body's that wait to be written
+    uint32_t disk_end;       // how much of it lies on disk, if any does; UINT32_MAX: all, as far as is known
+    bool is_queued;          // to be written, or it was
     // by the body's lock, and changed under `writing`, too
     uint32_t span_count, span_room;
     struct chunk_span *spans; // ascending, disjoint, not touching

@@ -143,18 +143,22 @@ static void collect(struct disk *disk) {
 // ---- settings ----
 
 static bool is_same(const struct volume_settings *a, const struct volume_settings *b) {
-    return strcmp(a->path, b->path) == 0 && a->bytes == b->bytes && a->segment_bytes == b->segment_bytes &&
-           a->objects == b->objects && a->small_percent == b->small_percent && a->probe_ms == b->probe_ms;
+    return strcmp(a->path, b->path) == 0 && a->segment_bytes == b->segment_bytes &&
+           a->objects == b->objects && a->small_percent == b->small_percent && a->probe_ms == b->probe_ms &&
+           a->small_memory_bytes == b->small_memory_bytes && a->context == b->context &&
+           a->matches == b->matches && a->keep == b->keep && a->judges_unhit == b->judges_unhit;
 }
 
-static bool is_among(const struct volume_settings *settings, const struct disk_settings *all) {
+// Which of them this volume has but for its size; NULL: none.
+static const struct volume_settings *settings_for(
+        const struct disk_volume *volume, const struct disk_settings *all) {
     for (unsigned i = 0; i < all->count; i++)
-        if (is_same(settings, &all->volumes[i]))
-            return true;
-    return false;
+        if (is_same(&volume->settings, &all->volumes[i]))
+            return &all->volumes[i];
+    return NULL;
 }
 
-// The slot of a volume in use with these settings; DISK_VOLUMES_MAX: there is none.
+// The slot of a volume in use with these settings, or NULL: a free one. DISK_VOLUMES_MAX: there is none.
 static unsigned find(struct disk *disk, const struct volume_settings *settings) {
     for (unsigned i = 0; i < DISK_VOLUMES_MAX; i++) {
         struct disk_volume *volume = atomic_load(&disk->volumes[i]);
@@ -164,14 +168,26 @@ static unsigned find(struct disk *disk, const struct volume_settings *settings) 
     return DISK_VOLUMES_MAX;
 }
 
-// A volume of another size is closed, and opened with it once the last use of it has ended.
+// False: it has to be opened anew for that.
+static bool resize(struct disk_volume *volume, uint64_t bytes) {
+    if (bytes == atomic_load(&volume->bytes))
+        return true;
+    struct volume *open = atomic_load_explicit(&volume->volume, memory_order_acquire);
+    if (!open || volume_resize(open, bytes) < 0)
+        return false;
+    atomic_store(&volume->bytes, bytes);
+    return true;
+}
+
+// A volume with other settings is closed, and opened with them once the last use of it has ended.
 void disk_apply(struct disk *disk, const struct disk_settings *settings) {
     CHECK(settings->count <= DISK_VOLUMES_MAX);
     pthread_mutex_lock(&disk->lock);
     collect(disk);
     for (unsigned i = 0; i < DISK_VOLUMES_MAX; i++) {
         struct disk_volume *volume = atomic_load(&disk->volumes[i]);
-        if (volume && !is_among(&volume->settings, settings))
+        const struct volume_settings *now = volume ? settings_for(volume, settings) : NULL;
+        if (volume && (!now || !resize(volume, now->bytes)))
             take_out(disk, i);
     }
     for (unsigned i = 0; i < settings->count; i++)
@@ -241,6 +257,12 @@ static bool wait_for_closed(struct disk *disk) {
     return true;
 }
 
+// The memory stays: their threads use it.
+static void leave_behind(struct disk *disk) {
+    for (struct disk_volume *volume = disk->leaving; volume; volume = volume->next)
+        pthread_detach(volume->keeper);
+}
+
 void disk_free(struct disk *disk) {
     if (!disk)
         return;
@@ -252,9 +274,12 @@ void disk_free(struct disk *disk) {
     pthread_mutex_unlock(&disk->lock);
     disk_io_watch_now(disk);
     pthread_join(disk->watchdog, NULL);
-    if (!wait_for_closed(disk))
-        return;
+    bool is_whole = wait_for_closed(disk);
     collect(disk);
+    if (!is_whole) {
+        leave_behind(disk);
+        return;
+    }
     while (disk->pool) {
         struct disk_volume *volume = disk->pool;
         disk->pool = volume->next;

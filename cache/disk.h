@@ -117,7 +117,7 @@ int disk_put_head(struct disk *disk, struct head_record *record, const struct st
         uint64_t *location);
 // Another head for the same representation: a 304, or a longer known extent. The one at `location` goes, and
 // earlier ones of the same variant (DISK_LOCATION_NONE: those alone). Content that lies with the head is
-// kept.
+// kept. -ENODATA: it was purged meanwhile.
 int disk_put_update(const struct disk_place *place, const struct head_record *record,
         const struct stored_head *head, uint64_t *location);
 // From the chunk's beginning on; an earlier one with less is replaced.
@@ -126,7 +126,8 @@ int disk_put_chunk(const struct disk_place *place, uint32_t number, const struct
 void disk_hit(const struct disk_place *place, uint64_t location); // of a head: no I/O
 void disk_hit_chunk(const struct disk_place *place, uint32_t number);
 // The head is not to be found any more, its chunks with it. Durable, too, when `is_lasting` (it has no
-// successor whose record would win): waits then.
+// successor whose record would win): waits then, and earlier ones of its variant go as well. Other variants
+// stay, but lie elsewhere afterwards.
 void disk_drop(const struct disk_place *place, uint64_t location, bool is_lasting);
 
 // ---- purging: waits; durable when it returns ----

@@ -142,7 +142,7 @@ int disk_put_chunk(const struct disk_place *place, uint32_t number, const struct
     unsigned best;
     if (!chunk.open)
         return -EIO;
-    unsigned char *all = disk_gather(content, count, 0, &length);
+    unsigned char *all = disk_gather(content, count, &length);
     if (!all)
         return -ENOMEM;
     unsigned found = volume_find(chunk.open, chunk.key, places);

@@ -95,6 +95,7 @@ static struct volume *open_at_last(struct disk_volume *volume) {
         if (open) {
             if (volume->trouble[0])
                 log_info("cache_dir %s: in use now", volume->settings.path);
+            disk_purge_waiting(volume, open);
             forget_trouble(volume);
             atomic_store_explicit(&volume->volume, open, memory_order_release);
             return open;
@@ -143,9 +144,11 @@ static void take_in(struct disk_volume *volume) {
     tell(volume);
 }
 
-static void probe(struct disk_volume *volume) {
-    if (is_fast(volume) && !disk_io_is_stuck(volume, file_now_ms()))
-        take_in(volume);
+static void probe(struct disk_volume *volume, struct volume *open) {
+    if (!is_fast(volume) || disk_io_is_stuck(volume, file_now_ms()))
+        return;
+    disk_purge_waiting(volume, open);
+    take_in(volume);
 }
 
 // ---- while it is open ----
@@ -195,7 +198,7 @@ static void attend(struct disk_volume *volume, struct volume *open) {
         if (is_slow && !was_slow)
             probe_at_ms = file_now_ms() + probe_ms(volume);
         if (is_slow && file_now_ms() >= probe_at_ms) {
-            probe(volume);
+            probe(volume, open);
             probe_at_ms = file_now_ms() + probe_ms(volume);
         }
         was_slow = atomic_load(&volume->is_slow);
@@ -219,6 +222,7 @@ void *disk_keep(void *context) {
     }
     while (!is_unused(volume))
         wait_ms(volume, LEAVING_MS, false);
+    disk_purge_forget(volume);
     pthread_mutex_lock(&volume->lock);
     free((char *)volume->settings.path);
     volume->settings.path = NULL;

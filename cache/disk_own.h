@@ -1,5 +1,6 @@
-// What the files of the volumes as one share: disk (the set, ranks), disk_head and disk_chunk (what lies
-// there), disk_io (threads, watchdog), disk_keeper (opening, probing, closing).
+// What the files of the volumes as one share: disk (the set, ranks), disk_look, disk_head, disk_put,
+// disk_drop and disk_chunk (what lies there), disk_purge, disk_io (threads, watchdog), disk_keeper (opening,
+// probing, closing).
 //
 // A disk_volume is counted by what uses it, the set included, and its memory is only reused: a stale pointer
 // is good for disk_volume_try_get. Locks, in this order: the disk's, a volume's. Neither is held across I/O.
@@ -26,6 +27,16 @@ struct disk_queue {
     pthread_cond_t work;
 };
 
+#define DISK_WAITING_MAX 256 // purges for a volume that is out of use; at one more all of it is purged
+
+struct disk_waiting {
+    enum volume_purge kind;
+    char *authority, *path; // owned
+    size_t authority_length, path_length;
+    struct cache_key key; // VOLUME_PURGE_KEY
+    uint64_t sequence;
+};
+
 struct disk_volume {
     struct disk *disk;
     _Atomic uint32_t references;     // 0: closed, or about to be
@@ -45,6 +56,8 @@ struct disk_volume {
     bool is_closed;   // its keeper has ended
     bool is_given_up; // those that waited when it became slow
     char trouble[128];
+    struct disk_waiting waiting[DISK_WAITING_MAX];
+    unsigned waiting_count;
     pthread_t keeper;
     struct disk_volume *next; // in the disk's pool
 
@@ -99,7 +112,7 @@ uint64_t disk_new_generation(struct disk *disk);
 // What volume_put said: whether another volume may do better.
 bool disk_refused(struct disk_volume *volume, int error);
 
-// ---- disk_head.c ----
+// ---- disk_look.c ----
 
 // Reads, or tries to.
 int disk_read(struct disk_volume *volume, struct segment *segment, uint64_t offset, void *out, size_t length,
@@ -110,8 +123,38 @@ int disk_read_header(struct disk_volume *volume, struct volume *open, struct cac
 // Not what was written, or an error: not to be found any more, and counted.
 void disk_drop_broken(
         struct volume *volume, struct cache_key key, const struct volume_place *place, int error);
-// All of it in one piece, with `before` bytes of room in front; malloc. NULL: no memory.
-unsigned char *disk_gather(const struct iovec *parts, int count, uint32_t before, uint32_t *length);
+struct disk_look { // at one candidate for a key
+    struct disk_volume *volume;
+    struct volume *open;
+    struct cache_key key;
+    const struct volume_place *place;
+    bool may_wait;
+    struct record record; // of this key; no chunk
+    unsigned char *bytes; // all of it but the zeros at the end; malloc
+};
+// 0: all of it is what was written; -ENOENT: another one's; -EAGAIN; -ENOMEM; else it was dropped.
+int disk_look_read(struct disk_look *look);
+struct view disk_look_head(const struct disk_look *look);
+const unsigned char *disk_look_content(const struct disk_look *look);
+// Whose times mean nothing. NULL: refused.
+struct stored_head *disk_look_decode(const struct disk_look *look);
+// Reads each candidate, and gives it back whatever `visit` says; -EAGAIN and -ENOMEM end it. 0, or one of
+// these.
+typedef int disk_look_visit(struct disk_look *look, void *context);
+int disk_look_at_all(struct disk_volume *volume, struct volume *open, struct cache_key key, bool may_wait,
+        disk_look_visit *visit, void *context);
+
+// ---- disk_put.c ----
+
+// All of it in one piece; malloc. NULL: no memory.
+unsigned char *disk_gather(const struct iovec *parts, int count, uint32_t *length);
+
+// ---- disk_purge.c ----
+
+// What is stored under the key up to this sequence is gone for good; at once, or before the volume serves.
+void disk_purge_key(struct disk_volume *volume, struct cache_key key, uint64_t sequence);
+void disk_purge_waiting(struct disk_volume *volume, struct volume *open); // what was asked for meanwhile
+void disk_purge_forget(struct disk_volume *volume);
 
 // ---- disk_io.c ----
 

@@ -2,6 +2,7 @@
 #include "admin/check.h"
 #include "cache/partial.h"
 #include "cache/store.h"
+#include "cache/tier.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,6 +41,7 @@ void fill_free(struct cache_fill *fill) {
         budget_give(cache, bytes);
     }
     budget_give(cache, fill->reserved);
+    tier_wait_no_more(fill);
     fill_drop_bases(fill);
     fill_end_flow(fill);
     if (fill->selected)
@@ -183,11 +185,11 @@ void fill_leave_index(struct cache_fill *fill, enum marker marker, bool drop_sel
     pthread_mutex_lock(&shard->lock);
     struct entry *entry = object->entry;
     if (entry) {
-        store_unlink(cache, object, &dropped);
+        store_unlink(cache, object, NULL, &dropped);
         if (drop_selected && fill->selected && fill->selected->entry == entry)
-            store_unlink(cache, fill->selected, &dropped);
+            store_unlink(cache, fill->selected, NULL, &dropped);
         if (drop_selected && fill->resumed && fill->resumed->entry == entry)
-            store_unlink(cache, fill->resumed, &dropped);
+            store_unlink(cache, fill->resumed, NULL, &dropped);
         if (marker != MARKER_NONE)
             budget_give(cache, index_mark(shard, entry, marker, fill->now.steady_s));
         store_release(cache, shard, entry);
@@ -321,6 +323,8 @@ static size_t stream_room(struct cache_fill *fill, void (*wake)(void *owner), vo
 
 size_t cache_fill_room(struct cache_fill *fill, void (*wake)(void *owner), void *owner) {
     CHECK(object_phase(fill->object) == PHASE_ARRIVING);
+    if (!fill->object->streaming && tier_is_busy(fill, wake, owner))
+        return fill->told = 0;
     size_t room = fill->object->streaming ? 0 : storing_room(fill);
     if (!room)
         room = stream_room(fill, wake, owner);
@@ -355,6 +359,8 @@ void cache_fill_append(struct cache_fill *fill, const void *data, size_t length)
     if (length == 0 || (object->streaming && drop_unread(object, &fill->flow, length)))
         return;
     body_write(object->body, &fill->flow, data, length, &fill->reserved);
+    if (!object->streaming)
+        tier_flush(fill->is_hole ? fill->resumed : object);
 }
 
 // ---- the end ----
@@ -362,14 +368,15 @@ void cache_fill_append(struct cache_fill *fill, const void *data, size_t length)
 static void end(struct cache_fill *fill, enum phase phase) {
     struct cache_object *object = fill->object;
     struct cache *cache = fill->cache;
-    if (object_phase(object) == PHASE_ARRIVING && fill->content_length < 0 && phase != PHASE_BROKEN)
-        object->size = fill->flow.position;
     pthread_mutex_lock(&object->lock);
     object->fill = NULL; // no wake from here on
     if (object_phase(object) != PHASE_PASSED_ON)
         atomic_store_explicit(&object->phase, phase, memory_order_release);
     object_wake_readers(object);
     pthread_mutex_unlock(&object->lock);
+    bool is_nothing = phase != PHASE_WHOLE && !fill->is_hole && !fill->is_resuming;
+    if (is_nothing && atomic_load_explicit(&object->body->references, memory_order_acquire) == 1)
+        tier_forget(object);
     fill_free(fill); // ends the flow, and wakes those who wait for content
     budget_settle(cache);
 }
@@ -391,13 +398,16 @@ static void store(struct cache_fill *fill) {
     pthread_mutex_lock(&shard->lock);
     struct entry *entry = object->entry;
     if (entry) {
-        store_unlink(cache, object, &dropped);
+        store_unlink(cache, object, NULL, &dropped);
         if (is_wanted)
             store_insert(cache, entry, object, &fill->request->http, &dropped);
         store_release(cache, shard, entry);
     }
+    bool is_stored = object->place == PLACE_STORED;
     pthread_mutex_unlock(&shard->lock);
     store_put_dropped(dropped);
+    if (is_stored)
+        tier_stored(object, NULL);
 }
 
 // What evicting it would free: its chunks have nodes of their own when they go one by one.
@@ -415,6 +425,7 @@ static void settle_size(struct cache_fill *fill) {
     struct cache_object *object = fill->object;
     if (fill->content_length >= 0)
         return;
+    object->size = fill->flow.position;
     body_set_size(object->body, fill->flow.position);
     body_trim(object->body);
 }

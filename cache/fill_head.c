@@ -2,6 +2,7 @@
 #include "admin/check.h"
 #include "cache/partial.h"
 #include "cache/store.h"
+#include "cache/tier.h"
 #include "cache/update.h"
 #include "cache/vary.h"
 
@@ -227,7 +228,7 @@ static void replace_base(struct cache *cache, struct entry *entry, const struct 
     bool is_same = vary_matches(base->head->vary, base->head->selectors, freshening->request);
     bool is_storable = freshening->verdict.is_storable;
     if (base->entry == entry && (is_storable ? is_same : freshening->verdict.is_general))
-        store_unlink(cache, freshening->base, dropped);
+        store_unlink(cache, freshening->base, is_storable ? object->body : NULL, dropped);
     if (is_storable)
         store_insert(cache, entry, object, freshening->request, dropped);
 }
@@ -240,7 +241,7 @@ static void replace_confirmed(
     pthread_mutex_lock(&shard->lock);
     struct entry *entry = fill->object->entry;
     if (entry) { // else it was purged meanwhile
-        store_unlink(cache, fill->object, &dropped);
+        store_unlink(cache, fill->object, NULL, &dropped);
         replace_base(cache, entry, freshening, object, &dropped);
         index_mark(shard, entry, MARKER_NONE, fill->now.steady_s);
         store_release(cache, shard, entry);
@@ -257,6 +258,8 @@ static enum fill_kind confirm(
         return ask_again(fill, reason);
     struct cache_object *object = freshen(fill->cache, &freshening);
     replace_confirmed(fill, &freshening, object);
+    if (freshening.verdict.is_storable)
+        tier_stored(object, freshening.base);
     fill_pass_on(fill, object, object->reason);
     object_put(object);
     budget_settle(fill->cache);
@@ -292,6 +295,8 @@ static void freshen_by_head(struct cache *cache, struct freshening *freshening) 
     }
     pthread_mutex_unlock(&shard->lock);
     store_put_dropped(dropped);
+    if (freshening->verdict.is_storable)
+        tier_stored(object, freshening->base);
     object_put(object);
 }
 
@@ -300,6 +305,7 @@ void cache_update_by_head(
     struct cache_object *objects[HEADS_MAX];
     struct entry_name name = store_name(cache, query);
     struct shard *shard = index_shard(&cache->index, name.key);
+    tier_look(cache, &name, &query->now, false, NULL);
     unsigned count = collect(shard, &name, query->head, objects);
     struct cache_control asked;
     cache_control_parse(query->head, &asked);

@@ -1,5 +1,10 @@
 #include "cache/ghosts.h"
 
+#include "cache/file.h"
+#include "cache/record.h"
+
+#include <endian.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +18,11 @@ struct ghosts {
     uint32_t set_count;
     unsigned ways; // that count
 };
+
+// On disk: magic, how many sets, the CRC32C of all; then pieces of so many sets, little-endian.
+#define MAGIC "GHST"
+#define HEADER_BYTES 16
+#define PIECE_SETS 512
 
 struct ghosts *ghosts_new(uint64_t objects) {
     uint64_t sets = objects / WAYS + 1;
@@ -87,4 +97,84 @@ bool ghosts_take(struct ghosts *ghosts, struct cache_key key) {
     }
     pthread_mutex_unlock(&ghosts->lock);
     return found;
+}
+
+// ---- on disk ----
+
+struct piece {
+    uint16_t sets[PIECE_SETS][WAYS];
+};
+
+static uint32_t piece_of(const struct ghosts *ghosts, uint32_t first) {
+    return ghosts->set_count - first < PIECE_SETS ? ghosts->set_count - first : PIECE_SETS;
+}
+
+// Big-endian machines turn the bytes round, both ways.
+static void turn(struct piece *piece) {
+    for (uint32_t i = 0; i < PIECE_SETS; i++)
+        for (unsigned way = 0; way < WAYS; way++)
+            piece->sets[i][way] = htole16(piece->sets[i][way]);
+}
+
+static uint32_t mixed_crc(uint32_t crc, const void *data, size_t length) {
+    uint32_t both[] = {htole32(crc), htole32(record_crc(data, length))};
+    return record_crc(both, sizeof both);
+}
+
+static void encode_header(const struct ghosts *ghosts, uint32_t crc, unsigned char header[HEADER_BYTES]) {
+    uint32_t numbers[] = {htole32(ghosts->set_count), htole32(WAYS), htole32(crc)};
+    memcpy(header, MAGIC, 4);
+    memcpy(header + 4, numbers, sizeof numbers);
+}
+
+int ghosts_save(struct ghosts *ghosts, int fd, uint64_t *at) {
+    unsigned char header[HEADER_BYTES];
+    uint64_t begin = *at;
+    uint32_t crc = 0;
+    struct piece *piece = calloc(1, sizeof *piece);
+    int error = piece ? 0 : -ENOMEM;
+    *at += HEADER_BYTES;
+    for (uint32_t first = 0; error == 0 && first < ghosts->set_count; first += PIECE_SETS) {
+        size_t bytes = piece_of(ghosts, first) * sizeof piece->sets[0];
+        pthread_mutex_lock(&ghosts->lock);
+        memcpy(piece, ghosts->sets[first], bytes);
+        pthread_mutex_unlock(&ghosts->lock);
+        turn(piece);
+        crc = mixed_crc(crc, piece, bytes);
+        error = file_write_bytes(fd, *at, piece, bytes);
+        *at += bytes;
+    }
+    free(piece);
+    encode_header(ghosts, crc, header);
+    return error == 0 ? file_write_bytes(fd, begin, header, sizeof header) : error;
+}
+
+int ghosts_load(struct ghosts *ghosts, int fd, uint64_t at) {
+    unsigned char header[HEADER_BYTES], wanted[HEADER_BYTES];
+    uint32_t crc = 0;
+    int error = file_read(fd, at, header, sizeof header);
+    struct piece *piece = calloc(1, sizeof *piece);
+    if (!piece)
+        return -ENOMEM;
+    at += HEADER_BYTES;
+    encode_header(ghosts, 0, wanted);
+    if (error == 0 && memcmp(header, wanted, 12) != 0)
+        error = -EBADMSG;
+    pthread_mutex_lock(&ghosts->lock);
+    for (uint32_t first = 0; error == 0 && first < ghosts->set_count; first += PIECE_SETS) {
+        size_t bytes = piece_of(ghosts, first) * sizeof piece->sets[0];
+        error = file_read(fd, at, piece, bytes);
+        crc = mixed_crc(crc, piece, bytes);
+        turn(piece);
+        memcpy(ghosts->sets[first], piece, bytes);
+        at += bytes;
+    }
+    encode_header(ghosts, crc, wanted);
+    if (error == 0 && memcmp(header, wanted, sizeof header) != 0)
+        error = -EBADMSG;
+    if (error < 0) // what was read is none of what they were
+        memset(ghosts->sets, 0, ghosts->set_count * sizeof *ghosts->sets);
+    pthread_mutex_unlock(&ghosts->lock);
+    free(piece);
+    return error;
 }

@@ -19,4 +19,8 @@ uint64_t ghosts_bytes(const struct ghosts *ghosts);
 // are objects.
 void ghosts_limit(struct ghosts *ghosts, uint64_t objects);
 void ghosts_add(struct ghosts *ghosts, struct cache_key key);
+// All of them as bytes at `*at` of a file, which is moved on. 0 or -errno.
+int ghosts_save(struct ghosts *ghosts, int fd, uint64_t *at);
+// Into new ones of the same size. 0, -errno or -EBADMSG: then there are none.
+int ghosts_load(struct ghosts *ghosts, int fd, uint64_t at);
 bool ghosts_take(struct ghosts *ghosts, struct cache_key key); // whether it was there; it is forgotten

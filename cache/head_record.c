@@ -154,8 +154,9 @@ static bool is_freshness(const struct freshness *freshness) {
 }
 
 static bool is_sound(const struct head_record *record, const struct stored_head *head) {
-    return is_url(record) && is_start_line(&head->http) && are_selectors(head) &&
-           is_freshness(&head->freshness) && is_length(head->content_length) && are_fields(&head->http);
+    return record->destination.scope == 0 && is_url(record) && is_start_line(&head->http) &&
+           are_selectors(head) && is_freshness(&head->freshness) && is_length(head->content_length) &&
+           are_fields(&head->http);
 }
 
 // ---- writing ----
@@ -245,7 +246,7 @@ static void read_address(struct unpack *in, struct endpoint *destination, bool i
     if (is_ipv6 && address_is_ipv4(&destination->address)) // has a shorter form
         unpack_refuse(in);
     destination->port = (uint16_t)unpack_number(in, UINT16_MAX);
-    destination->scope = (uint32_t)unpack_number(in, UINT32_MAX);
+    unpack_number(in, 0); // scope
 }
 
 static uint32_t read_boot(struct unpack *in) {

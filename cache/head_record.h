@@ -3,7 +3,7 @@
 // character, framing or hop-by-hop fields, a number beyond reason), is refused, whoever wrote it.
 //
 //   flags (2), little-endian: the bits of head_record.c
-//   the original destination: address (4 of IPv4, else 16), port, scope
+//   the original destination: address (4 of IPv4, else 16), port, 0
 //   authority, path; generation; body_length + 1
 //   boot (4, if flagged); when the response arrived by the wall clock, and with boot by the steady one
 //   freshness: its numbers; content_length + 1
@@ -27,7 +27,9 @@
 
 // What a record says beside the response head. The views are borrowed.
 struct head_record {
-    struct endpoint destination; // its scope is an interface's index, which another start may give another
+    // Of scope 0: another is an interface's index, which another start may give to another one. Such
+    // responses are not kept on disk.
+    struct endpoint destination;
     struct view authority;       // at most AUTHORITY_BYTES
     struct view path;
     uint64_t generation;  // of the body

@@ -232,6 +232,10 @@ void health_probe(struct volume *volume) {
         result = try_file(volume->directory);
     if (result == 0)
         result = file_room(volume->directory, &room);
+    // What was purged meanwhile is written before anything is served, into whatever directory this is now.
+    bool knows_purges = atomic_load(&volume->purges.newest) > 0 || atomic_load(&volume->purges.is_stale);
+    if (result == 0 && knows_purges)
+        result = purges_rewrite(volume);
     pthread_mutex_lock(&volume->lock);
     volume->probe_at_ms = file_now_ms() + volume->settings.probe_ms;
     if (result == 0) {

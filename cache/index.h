@@ -18,6 +18,7 @@
 
 struct cache;
 struct cache_object;
+struct load;
 
 enum marker { // what a head said about sharing this URL's responses, for a few seconds
     MARKER_NONE,
@@ -32,6 +33,7 @@ struct entry {
     struct view authority, path;   // in `text`
     struct cache_object *stored;   // newest first; any Vary
     struct cache_object *arriving; // of running fills that may be stored; newest first
+    bool is_loaded; // all that the disk has under this name is here, or was dropped since
     enum marker marker;
     int64_t marker_until_s;
     struct entry *marker_newer, *marker_older;
@@ -45,6 +47,7 @@ struct shard {
     size_t bucket_count; // a power of two
     struct entry *marker_newest, *marker_oldest;
     unsigned markers;
+    struct load *loads; // names that are being read from a disk
 };
 
 struct index {

@@ -12,7 +12,17 @@
 #define SLOTS_SPARE 4
 #define DELETE_FILES 16 // at once
 
-enum keeper_step { KEEPER_SEAL, KEEPER_PROBE, KEEPER_RECLAIM, KEEPER_DELETE, KEEPER_WAIT };
+#define RETIRE_EVERY 64 // segments reclaimed
+
+enum keeper_step {
+    KEEPER_SEAL,
+    KEEPER_PROBE,
+    KEEPER_PURGES,
+    KEEPER_RECLAIM,
+    KEEPER_FLUSH,
+    KEEPER_DELETE,
+    KEEPER_WAIT
+};
 
 static bool is_out(const struct volume *volume) {
     enum volume_state state = volume_state(volume);
@@ -23,25 +33,49 @@ static bool needs_probe(const struct volume *volume) {
     return is_out(volume) || volume->pool.target + volume->aside_bytes < volume->pool.limit;
 }
 
+static bool has_stale_purges(const struct volume *volume) {
+    return atomic_load(&volume->purges.is_stale) && volume_state(volume) != VOLUME_BROKEN;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+// With what is free once it is flushed: is there enough?
 static bool needs_room(const struct volume *volume) {
     const struct segments *pool = &volume->pool;
-    uint64_t segment = volume->settings.segment_bytes + VOLUME_SLACK_BYTES;
+    uint64_t segment = append_reserve(volume);
     uint64_t spare = pool->limit / segment / SPARE_SHARE;
-    spare = segment * (spare < 1 ? 1 : spare > SPARE_MAX ? SPARE_MAX : spare);
-    spare = volume->wanted > spare ? volume->wanted : spare;
-    return pool->free_slots < SLOTS_SPARE || segments_free_bytes(pool) < append_reserve(volume) + spare;
+    spare = larger(segment * (spare < 1 ? 1 : spare > SPARE_MAX ? SPARE_MAX : spare), volume->wanted);
+    return pool->free_slots + pool->drained < SLOTS_SPARE ||
+           segments_free_bytes(pool) + volume->drained_bytes < segment + spare;
+}
+
+// Not before it is urgent: one fdatasync serves all that were drained meanwhile.
+static bool needs_flush(const struct volume *volume) {
+    const struct segments *pool = &volume->pool;
+    uint64_t segment = append_reserve(volume);
+    return pool->drained > 0 &&
+           (pool->free_slots < SLOTS_SPARE ||
+                   segments_free_bytes(pool) < segment + larger(segment, volume->wanted));
 }
 
 static enum keeper_step next_step(struct volume *volume, uint32_t *slot) {
     bool needs = !is_out(volume) && needs_room(volume);
     if (needs_probe(volume) && file_now_ms() >= volume->probe_at_ms)
         return KEEPER_PROBE;
+    if (has_stale_purges(volume) && file_now_ms() >= volume->purges.retry_at_ms)
+        return KEEPER_PURGES;
+    if (needs_flush(volume) && !is_out(volume))
+        return KEEPER_FLUSH;
     // Room is wanted sooner than safety, within bounds: what is carried over is safe when it is sealed.
     bool seals = volume->pool.closing > 0 && (!needs || volume->pool.closing >= append_closing_max(volume));
     if (!seals && needs && (*slot = segments_victim(&volume->pool)) != SEGMENTS_SLOT_NONE)
         return KEEPER_RECLAIM;
     if ((*slot = segments_closing(&volume->pool)) != SEGMENTS_SLOT_NONE)
         return KEEPER_SEAL;
+    if (needs && volume->pool.drained > 0)
+        return KEEPER_FLUSH;
     if (needs)
         volume->stuck = true;
     pthread_cond_broadcast(&volume->room);
@@ -49,11 +83,15 @@ static enum keeper_step next_step(struct volume *volume, uint32_t *slot) {
 }
 
 static void wait_for_work(struct volume *volume) {
-    if (!needs_probe(volume)) {
+    bool probes = needs_probe(volume), writes = has_stale_purges(volume);
+    if (!probes && !writes) {
         pthread_cond_wait(&volume->work, &volume->lock);
         return;
     }
-    struct timespec until = {volume->probe_at_ms / 1000, volume->probe_at_ms % 1000 * 1000000};
+    int64_t at_ms = probes ? volume->probe_at_ms : volume->purges.retry_at_ms;
+    if (writes && volume->purges.retry_at_ms < at_ms)
+        at_ms = volume->purges.retry_at_ms;
+    struct timespec until = {at_ms / 1000, at_ms % 1000 * 1000000};
     pthread_cond_timedwait(&volume->work, &volume->lock, &until);
 }
 
@@ -70,6 +108,15 @@ static void delete_aside(struct volume *volume) {
     pthread_mutex_unlock(&volume->lock);
 }
 
+static void write_purges(struct volume *volume) {
+    int error = purges_rewrite(volume);
+    if (error < 0)
+        health_failed(volume, error, "writing the journal of purges");
+    pthread_mutex_lock(&volume->lock);
+    volume->purges.retry_at_ms = file_now_ms() + volume->settings.probe_ms;
+    pthread_mutex_unlock(&volume->lock);
+}
+
 static void take_step(struct volume *volume, enum keeper_step step, uint32_t slot) {
     switch (step) {
     case KEEPER_SEAL:
@@ -78,8 +125,16 @@ static void take_step(struct volume *volume, enum keeper_step step, uint32_t slo
     case KEEPER_PROBE:
         health_probe(volume);
         return;
+    case KEEPER_PURGES:
+        write_purges(volume);
+        return;
     case KEEPER_RECLAIM:
         reclaim_segment(volume, slot);
+        if (atomic_load(&volume->reclaimed) % RETIRE_EVERY == 0)
+            purges_retire(volume);
+        return;
+    case KEEPER_FLUSH:
+        reclaim_flush(volume);
         return;
     case KEEPER_DELETE:
         delete_aside(volume);

@@ -2,6 +2,7 @@
 #include "admin/check.h"
 #include "cache/partial.h"
 #include "cache/store.h"
+#include "cache/tier.h"
 #include "cache/vary.h"
 
 #include <stdlib.h>
@@ -294,6 +295,7 @@ static void put_into_index(
         entry = spare->entry;
         spare->entry = NULL;
         index_add(search->shard, entry);
+        entry->is_loaded = !tier_may_have(search->cache, &search->name);
         budget_charge(search->cache, memory_cost(entry->bytes));
     }
     object->key = search->name.key;
@@ -315,6 +317,14 @@ static void attach(struct search *search) {
     reader->reason = search->reason;
 }
 
+// The disk counts hits, too, as long as they are news in memory.
+static void hit_stored(struct cache_object *object) {
+    uint8_t frequency = atomic_load_explicit(&object->node.frequency, memory_order_relaxed);
+    eviction_hit(&object->node);
+    if (frequency < EVICTION_FREQUENCY_MAXIMUM)
+        body_hit_disk(object->body);
+}
+
 // One pass with the lock held. False when a fill is needed and there is none to spare yet.
 static bool try_lookup(
         struct search *search, struct spare *spare, struct cache_fill **fill, enum lookup *lookup) {
@@ -330,7 +340,7 @@ static bool try_lookup(
         spare->fill = NULL;
     }
     if (*lookup == LOOKUP_HIT)
-        eviction_hit(&search->found->node);
+        hit_stored(search->found);
     if (search->found)
         attach(search);
     if (search->selected && *lookup == LOOKUP_PASS)
@@ -448,6 +458,9 @@ enum lookup cache_lookup(struct cache *cache, const struct cache_query *query, s
         search.reason = "absent";
         search.name = store_name(cache, query);
         search.shard = index_shard(&cache->index, search.name.key);
+        tier_leave(reader);
+        if (tier_look(cache, &search.name, &query->now, !query->skips_disk, reader) == TIER_WAIT)
+            return *reason = "disk", LOOKUP_WAIT;
         lookup = search_index(&search, fill);
         finish_lookup(&search, lookup, fill);
     } else {
@@ -486,6 +499,7 @@ void lookup_preview(struct cache *cache, const struct cache_query *query, struct
         search.reason = "absent";
         search.name = store_name(cache, query);
         search.shard = index_shard(&cache->index, search.name.key);
+        tier_look(cache, &search.name, &query->now, false, NULL);
         preview->fill = new_fill(&search, query->head, NULL);
         preview_decision(&search, preview);
     } else {

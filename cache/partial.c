@@ -1,6 +1,7 @@
 #include "cache/partial.h"
 
 #include "admin/check.h"
+#include "cache/tier.h"
 #include "cache/update.h"
 #include "cache/vary.h"
 #include "http/condition.h"
@@ -112,7 +113,7 @@ static bool is_same_stored(const struct stored_head *a, const struct stored_head
     return is_told_by_origin(a) && is_told_by_origin(b) && partial_is_same(&a->http, &b->http);
 }
 
-static bool has_strong_validator(const struct stored_head *head) {
+bool partial_is_provable(const struct stored_head *head) {
     return is_same_stored(head, head);
 }
 
@@ -173,6 +174,10 @@ static struct stored_head *make_head(const struct stored_head *later, const stru
     free(whole.fields);
     free(merged.fields);
     return head;
+}
+
+struct stored_head *partial_whole_head(const struct stored_head *head) {
+    return make_head(head, NULL);
 }
 
 // Of parts that arrived side by side, the one whose head came last speaks for all.
@@ -241,7 +246,7 @@ static bool replace(struct cache_fill *fill, const struct cache_object *old, str
     if (!is_as_seen && *now)
         object_get(*now);
     if (is_as_seen && entry) {
-        store_unlink(cache, fill->object, &dropped);
+        store_unlink(cache, fill->object, NULL, &dropped);
         if (object)
             store_insert(cache, entry, object, &fill->request->http, &dropped);
         store_release(cache, shard, entry);
@@ -259,6 +264,8 @@ void partial_store(struct cache_fill *fill, bool is_broken) {
         struct cache_object *object =
                 verdict == VERDICT_LEAVE ? NULL : combine(fill, verdict == VERDICT_JOIN ? old : NULL);
         is_done = replace(fill, old, object, &now);
+        if (is_done && object)
+            tier_stored(object, old && old->body == object->body ? old : NULL);
         if (object)
             object_put(object);
         if (old)
@@ -294,7 +301,7 @@ static struct body *find_body(
 void partial_choose_body(struct cache_fill *fill, const struct stored_head *head) {
     struct cache_object *object = fill->object;
     struct shard *shard = index_shard(&fill->cache->index, object->key);
-    bool is_known = object->size != SIZE_UNKNOWN && head->has_body, is_strong = has_strong_validator(head);
+    bool is_known = object->size != SIZE_UNKNOWN && head->has_body, is_strong = partial_is_provable(head);
     struct body *body = NULL;
     // What breaks its own framing's word is not to be trusted: it must not be among what others have.
     if (is_known && is_strong && fill->is_counted && !fill->is_resuming) {
@@ -326,5 +333,5 @@ bool partial_is_kept(const struct cache_fill *fill) {
     return object_phase(object) == PHASE_ARRIVING && !object->streaming && !fill->is_overrun &&
            !fill->spare && object->size != SIZE_UNKNOWN && fill->is_counted && !fill->is_hole &&
            (fill->flow.position > object->start || fill->is_resuming) && gives_ranges(fill) &&
-           has_strong_validator(object->head);
+           partial_is_provable(object->head);
 }

@@ -33,6 +33,11 @@ bool partial_wants(
 // The fill's response is about to be published under `head`, and may be stored: when the index has a part of
 // the same representation, they share the body from now on.
 void partial_choose_body(struct cache_fill *fill, const struct stored_head *head);
+// Whether parts under this head can be told from those of another representation.
+bool partial_is_provable(const struct stored_head *head);
+// Of a 206's: the head that the whole would have; freed with free().
+struct stored_head *partial_whole_head(const struct stored_head *head);
+
 // A 206 as the head of the whole it is a part of: 200 and without Content-Range. `whole->fields` is heap
 // memory: free it.
 void partial_read_head(struct http_head *whole, const struct http_head *partial);

@@ -2,6 +2,7 @@
 #include "admin/check.h"
 #include "cache/partial.h"
 #include "cache/store.h"
+#include "cache/tier.h"
 #include "cache/vary.h"
 
 // ---- the head ----
@@ -193,6 +194,7 @@ static enum read look_at(struct cache_reader *reader, struct iovec *pieces, int 
         return READ_WAIT;
     case BODY_OVER:
         return read_end(reader);
+    case BODY_ON_DISK: // it would have been read
     case BODY_ABSENT:
         return read_absent(reader);
     }
@@ -263,6 +265,7 @@ bool cache_reader_seek(struct cache_reader *reader, uint64_t offset) {
 
 void cache_reader_detach(struct cache_reader *reader) {
     struct cache_object *object = reader->object;
+    tier_leave(reader);
     if (!object)
         return;
     if (reader->has_looked)

@@ -1,4 +1,5 @@
 // Sealing and reclaiming: what was hit is carried over to the main queue, the rest goes, with the file.
+#include "cache/head_record.h"
 #include "cache/memory.h"
 #include "cache/volume_own.h"
 
@@ -11,7 +12,8 @@ struct reclaim {
     uint32_t slot;
     enum segments_queue queue;
     unsigned char *buffer;
-    bool stays; // as a whole, in the main queue
+    bool stays;   // as a whole, in the main queue
+    bool carried; // something lies elsewhere now
 };
 
 static void add(_Atomic uint64_t *counter, uint64_t number) {
@@ -61,26 +63,77 @@ static bool is_entered(const struct volume *volume, struct cache_key key, uint64
     return false;
 }
 
-static bool carry(
-        struct reclaim *reclaim, const struct segment_entry *entry, uint64_t location, uint8_t hits) {
-    struct volume *volume = reclaim->volume;
-    struct record record;
+// Into the buffer.
+static bool read_whole(struct reclaim *reclaim, const struct segment_entry *entry, struct record *record) {
     uint64_t offset = (uint64_t)entry->offset * RECORD_ALIGNMENT;
-    int error = segment_read_record(reclaim->segment, offset, reclaim->buffer, &record);
-    if (error < 0 || !key_equal(record.key, entry->key)) {
-        volume_complain(volume, error == -ENODATA || error == 0 ? -EBADMSG : error);
-        return false;
-    }
-    struct iovec payload = {reclaim->buffer + RECORD_HEADER_BYTES,
-            record_body_at(record.head_bytes, record.body_bytes) + record.body_bytes - RECORD_HEADER_BYTES};
-    struct append append = {.record = &record,
+    int error = segment_read_record(reclaim->segment, offset, reclaim->buffer, record);
+    if (error == 0 && key_equal(record->key, entry->key))
+        return true;
+    volume_complain(reclaim->volume, error == -ENODATA || error == 0 ? -EBADMSG : error);
+    return false;
+}
+
+static bool is_head(enum record_type type) {
+    return type == RECORD_HEAD || type == RECORD_UPDATE;
+}
+
+static struct view head_of(const struct reclaim *reclaim, const struct record *record) {
+    return (struct view){(const char *)reclaim->buffer + RECORD_HEADER_BYTES, record->head_bytes};
+}
+
+// Chunks of a head that is gone are out of reach, and not hit any more.
+static bool is_purged(const struct reclaim *reclaim, const struct record *record) {
+    struct head_record head = {0};
+    if (is_head(record->type))
+        head_record_read(head_of(reclaim, record), &head);
+    struct purge_asked asked = {record->key, head.authority, head.path, record->sequence};
+    return purges_is_purged(reclaim->volume, &asked);
+}
+
+static bool is_wanted(const struct reclaim *reclaim, const struct record *record, uint8_t hits) {
+    const struct volume_settings *settings = &reclaim->volume->settings;
+    enum volume_verdict verdict = VOLUME_BY_HITS;
+    struct volume_judged judged = {record, head_of(reclaim, record), hits, reclaim->queue == SEGMENTS_MAIN};
+    if (settings->keep && is_head(record->type))
+        verdict = settings->keep(settings->context, &judged);
+    return verdict == VOLUME_KEEP || (verdict == VOLUME_BY_HITS && hits > 0);
+}
+
+static bool carry(struct reclaim *reclaim, struct record *record, uint64_t location, uint8_t hits) {
+    struct iovec payload = {
+            reclaim->buffer + RECORD_HEADER_BYTES, record_body_at(record->head_bytes, record->body_bytes) +
+                                                           record->body_bytes - RECORD_HEADER_BYTES};
+    struct append append = {.record = record,
             .payload = &payload,
             .count = 1,
             .is_keeper = true,
             .is_carried = true,
             .from = location,
             .hits = hits};
-    return append_record(volume, SEGMENTS_MAIN, &append) == 0;
+    reclaim->carried = true;
+    return append_record(reclaim->volume, SEGMENTS_MAIN, &append) == 0;
+}
+
+// False: it is to be forgotten.
+static bool keep(
+        struct reclaim *reclaim, const struct segment_entry *entry, uint64_t location, uint8_t hits) {
+    struct volume *volume = reclaim->volume;
+    struct record record;
+    if (!read_whole(reclaim, entry, &record) || !is_wanted(reclaim, &record, hits))
+        return false;
+    // One hit is enough to leave the small queue; in main each hit is worth one round.
+    uint8_t left = reclaim->queue == SEGMENTS_MAIN && hits > 0 ? (uint8_t)(hits - 1) : 0;
+    bool kept = false;
+    pthread_mutex_lock(&volume->purges.carry);
+    if (is_purged(reclaim, &record))
+        kept = false;
+    else if (append_is_alone(volume, (uint64_t)entry->bytes * RECORD_ALIGNMENT)) {
+        // No need to copy what is a file of its own.
+        kept = reclaim->stays = table_move(volume->table, entry->key, location, location, left);
+    } else
+        kept = carry(reclaim, &record, location, left);
+    pthread_mutex_unlock(&volume->purges.carry);
+    return kept;
 }
 
 static bool reclaim_entry(void *context, const struct segment_entry *entry) {
@@ -90,21 +143,39 @@ static bool reclaim_entry(void *context, const struct segment_entry *entry) {
     uint8_t hits = 0;
     if (!is_entered(volume, entry->key, location, &hits))
         return true;
-    if (hits > 0) {
-        // One hit is enough to leave the small queue; in main each hit is worth one round.
-        uint8_t left = reclaim->queue == SEGMENTS_MAIN ? (uint8_t)(hits - 1) : 0;
-        if (append_is_alone(volume, (uint64_t)entry->bytes * RECORD_ALIGNMENT)) {
-            reclaim->stays = table_move(volume->table, entry->key, location, location, left);
-            return true; // no need to copy what is a file of its own
-        }
-        if (carry(reclaim, entry, location, left))
-            return true;
-    } else if (reclaim->queue == SEGMENTS_SMALL) {
+    bool is_judged = hits > 0 || (volume->settings.judges_unhit && volume->settings.keep &&
+                                         is_head((enum record_type)entry->type));
+    if (is_judged && keep(reclaim, entry, location, hits))
+        return true;
+    if (hits == 0 && reclaim->queue == SEGMENTS_SMALL) {
         ghosts_limit(volume->ghosts, table_count(volume->table));
         ghosts_add(volume->ghosts, entry->key);
     }
     table_remove(volume->table, entry->key, location);
     return true;
+}
+
+static void drain(struct volume *volume, uint32_t slot) {
+    pthread_mutex_lock(&volume->lock);
+    segments_set_state(&volume->pool, slot, SEGMENTS_DRAINED);
+    volume->drained_bytes += volume->pool.slots[slot].bytes;
+    pthread_mutex_unlock(&volume->lock);
+}
+
+// When its file cannot be deleted it is reclaimed again, with nothing in it.
+static bool leave_drained(struct volume *volume, uint32_t slot) {
+    pthread_mutex_lock(&volume->lock);
+    volume->drained_bytes -= volume->pool.slots[slot].bytes;
+    segments_set_state(&volume->pool, slot, SEGMENTS_CLOSED);
+    pthread_mutex_unlock(&volume->lock);
+    return give_up(volume, slot);
+}
+
+static uint32_t next_of(struct volume *volume, uint32_t choose(const struct segments *pool)) {
+    pthread_mutex_lock(&volume->lock);
+    uint32_t slot = choose(&volume->pool);
+    pthread_mutex_unlock(&volume->lock);
+    return slot;
 }
 
 void reclaim_segment(struct volume *volume, uint32_t slot) {
@@ -124,8 +195,37 @@ void reclaim_segment(struct volume *volume, uint32_t slot) {
         pthread_mutex_lock(&volume->lock);
         segments_move_to_main(&volume->pool, slot);
         pthread_mutex_unlock(&volume->lock);
-    } else if (give_up(volume, slot))
-        add(&volume->reclaimed, 1);
+        return;
+    }
+    add(&volume->reclaimed, 1);
+    if (reclaim.carried)
+        drain(volume, slot);
+    else
+        give_up(volume, slot);
+}
+
+// ---- making safe what was carried over ----
+
+// The keeper alone writes what is carried over, so it lies in main segments that are open or closing now.
+void reclaim_flush(struct volume *volume) {
+    pthread_mutex_lock(&volume->lock);
+    uint32_t slot, open = segments_open_main(&volume->pool);
+    pthread_mutex_unlock(&volume->lock);
+    struct segment *segment = open == SEGMENTS_SLOT_NONE ? NULL : segments_find(&volume->pool, open);
+    while ((slot = next_of(volume, segments_closing)) != SEGMENTS_SLOT_NONE)
+        reclaim_seal(volume, slot);
+    int error = segment && !segment_is_sealed(segment) ? segment_sync(segment) : 0;
+    if (segment)
+        segment_put(segment);
+    if (error < 0) {
+        health_failed(volume, error, "syncing a segment");
+        pthread_mutex_lock(&volume->lock);
+        volume->pool.slots[open].is_doomed = !health_is_space(error);
+        pthread_mutex_unlock(&volume->lock);
+    }
+    while ((slot = next_of(volume, segments_drained)) != SEGMENTS_SLOT_NONE)
+        if (!leave_drained(volume, slot))
+            return;
 }
 
 // ---- sealing ----

@@ -3,7 +3,8 @@
 //
 // The file `index`: 64 bytes of magic (8), format (4), segments (4), volume (8), sequence (8), next number
 // (8), CRC32C of the list (4), zeros, CRC32C of the 60 bytes before (4); a list of 32 bytes a segment, each
-// queue's newest first: number (8), bytes on the disk (8), slot (4), queue (1), zeros; then the table.
+// queue's newest first: number (8), bytes on the disk (8), slot (4), queue (1), zeros; then the table, and
+// the ghosts.
 #include "admin/log.h"
 #include "cache/aside.h"
 #include "cache/file.h"
@@ -124,7 +125,8 @@ static bool collect(void *context, const struct segment_entry *entry) {
 }
 
 // The latest first; a key's older records than VERSIONS_MAX would only push others out.
-static void enter_records(struct volume *volume, struct segment *segment, uint32_t slot) {
+static void enter_records(struct volume *volume, struct segment *segment, uint32_t slot, bool cut_off) {
+    const unsigned most = cut_off ? TABLE_CANDIDATES_MAX - 1 : VERSIONS_MAX; // the newest come last
     struct table_entry found[TABLE_CANDIDATES_MAX];
     struct entries entries = {0};
     uint64_t lost;
@@ -133,7 +135,7 @@ static void enter_records(struct volume *volume, struct segment *segment, uint32
         volume_complain(volume, error);
     while (entries.count > 0) {
         const struct segment_entry *entry = &entries.list[--entries.count];
-        if (table_find(volume->table, entry->key, found) >= VERSIONS_MAX)
+        if (table_find(volume->table, entry->key, found) >= most)
             continue;
         uint64_t offset = (uint64_t)entry->offset * RECORD_ALIGNMENT;
         table_add(volume->table, entry->key, segments_location(slot, offset), &lost);
@@ -186,7 +188,7 @@ static void recover_segment(struct volume *volume, uint64_t number, bool cut_off
     if (segment_was_broken(segment))
         volume_complain(volume, -EBADMSG);
     if ((!cut_off || close_cut_off(volume, segment)) && place(volume, segment, !cut_off, &slot)) {
-        enter_records(volume, segment, slot);
+        enter_records(volume, segment, slot, cut_off);
         return;
     }
     delete_file(volume, number);
@@ -270,6 +272,10 @@ static int save_to(struct volume *volume, int fd) {
         error = -errno;
     if (error == 0)
         error = table_save(volume->table, fd);
+    off_t at = error == 0 ? lseek(fd, 0, SEEK_CUR) : 0;
+    uint64_t ghosts_at = at < 0 ? 0 : (uint64_t)at;
+    if (error == 0)
+        error = at < 0 ? -errno : ghosts_save(volume->ghosts, fd, &ghosts_at);
     return error == 0 ? file_sync(fd) : error;
 }
 
@@ -355,6 +361,9 @@ static bool load_from(struct recovery *recovery, int fd) {
         return false;
     bool good = lseek(fd, (off_t)(INDEX_HEADER_BYTES + bytes), SEEK_SET) >= 0 &&
                 table_load(volume->table, fd) == 0;
+    off_t ghosts_at = good ? lseek(fd, 0, SEEK_CUR) : -1;
+    if (ghosts_at >= 0)
+        ghosts_load(volume->ghosts, fd, (uint64_t)ghosts_at); // of no use: there are none
     if (good) {
         raise_sequence(volume, get64(header + 24));
         if (get64(header + 32) > volume->next_number)
@@ -408,4 +417,8 @@ void recovery_run(struct volume *volume) {
     if (done)
         atomic_store(&volume->state, VOLUME_READY);
     pthread_mutex_unlock(&volume->lock);
+    if (done) { // after the state: a purge that came before is pending, and settled here
+        purges_settle(volume);
+        purges_retire(volume);
+    }
 }

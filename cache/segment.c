@@ -330,6 +330,10 @@ static int write_contents(struct segment *segment) {
     return error < 0 ? error : file_truncate(segment->fd, at + bytes);
 }
 
+int segment_sync(struct segment *segment) {
+    return file_sync_data(segment->fd);
+}
+
 int segment_seal(struct segment *segment) {
     CHECK(!segment_is_sealed(segment));
     segment->closed = true;

@@ -73,6 +73,7 @@ int segment_disk_bytes(const struct segment *segment, uint64_t *bytes); // 0 or 
 // segment takes no more.
 int segment_append(struct segment *segment, const struct record *record, const struct iovec *payload,
         int count, uint64_t *offset);
+int segment_sync(struct segment *segment); // fdatasync: all that was appended is safe then
 // fdatasync, the table of contents, fdatasync. 0 or -errno: then what was written is not safe.
 int segment_seal(struct segment *segment);
 

@@ -5,20 +5,27 @@
 
 #include <stdlib.h>
 
-void segments_init(struct segments *pool, uint64_t limit, uint32_t slots, unsigned small_percent) {
-    CHECK(slots <= SEGMENTS_SLOTS_MAXIMUM);
-    *pool = (struct segments){.slot_count = slots,
+void segments_init(
+        struct segments *pool, uint64_t limit, uint32_t slots, uint32_t slot_most, unsigned small_percent) {
+    CHECK(slots <= slot_most && slot_most <= SEGMENTS_SLOTS_MAXIMUM);
+    *pool = (struct segments){.slot_most = slot_most,
+            .slot_count = slots,
             .free_slots = slots,
             .limit = limit,
             .target = limit,
             .small_percent = small_percent};
-    pool->slots = memory_new(slots * sizeof *pool->slots);
-    for (uint32_t i = 0; i < slots; i++) {
-        pool->slots[i] = (struct segments_slot){.newer = SEGMENTS_SLOT_NONE, .older = SEGMENTS_SLOT_NONE};
-        atomic_init(&pool->slots[i].segment, NULL);
-    }
+    pool->slots = calloc(slot_most, sizeof *pool->slots); // all free
+    CHECK(pool->slots);
     for (unsigned i = 0; i < SEGMENTS_QUEUES; i++)
         pool->lists[i].newest = pool->lists[i].oldest = SEGMENTS_SLOT_NONE;
+}
+
+void segments_grow(struct segments *pool, uint32_t slots) {
+    CHECK(slots <= pool->slot_most);
+    if (slots <= pool->slot_count)
+        return;
+    pool->free_slots += slots - pool->slot_count;
+    pool->slot_count = slots;
 }
 
 void segments_fini(struct segments *pool) {
@@ -113,6 +120,8 @@ void segments_enter(struct segments *pool, uint32_t slot, struct segment *segmen
 void segments_set_state(struct segments *pool, uint32_t slot, enum segments_state state) {
     pool->closing -= pool->slots[slot].state == SEGMENTS_CLOSING;
     pool->closing += state == SEGMENTS_CLOSING;
+    pool->drained -= pool->slots[slot].state == SEGMENTS_DRAINED;
+    pool->drained += state == SEGMENTS_DRAINED;
     pool->slots[slot].state = state;
 }
 
@@ -168,6 +177,20 @@ uint32_t segments_closing(const struct segments *pool) {
     return slot != SEGMENTS_SLOT_NONE ? slot : oldest(pool, SEGMENTS_MAIN, SEGMENTS_CLOSING);
 }
 
+uint32_t segments_drained(const struct segments *pool) {
+    if (pool->drained == 0)
+        return SEGMENTS_SLOT_NONE;
+    uint32_t slot = oldest(pool, SEGMENTS_SMALL, SEGMENTS_DRAINED);
+    return slot != SEGMENTS_SLOT_NONE ? slot : oldest(pool, SEGMENTS_MAIN, SEGMENTS_DRAINED);
+}
+
+uint32_t segments_open_main(const struct segments *pool) {
+    uint32_t slot = pool->lists[SEGMENTS_MAIN].newest;
+    while (slot != SEGMENTS_SLOT_NONE && pool->slots[slot].state != SEGMENTS_OPEN)
+        slot = pool->slots[slot].older;
+    return slot;
+}
+
 uint32_t segments_victim(const struct segments *pool) {
     uint64_t small = pool->lists[SEGMENTS_SMALL].bytes, total = small + pool->lists[SEGMENTS_MAIN].bytes;
     uint32_t of_small = oldest(pool, SEGMENTS_SMALL, SEGMENTS_CLOSED);
@@ -179,7 +202,7 @@ uint32_t segments_victim(const struct segments *pool) {
 }
 
 struct segment *segments_find(const struct segments *pool, uint32_t slot) {
-    if (slot >= pool->slot_count)
+    if (slot >= pool->slot_most)
         return NULL;
     struct segment *segment = atomic_load_explicit(&pool->slots[slot].segment, memory_order_acquire);
     if (!segment || !segment_try_get(segment))

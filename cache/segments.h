@@ -26,6 +26,7 @@ enum segments_state {
     SEGMENTS_OPEN,    // being appended to
     SEGMENTS_CLOSING, // full; waits to be sealed
     SEGMENTS_CLOSED,  // can be reclaimed
+    SEGMENTS_DRAINED, // was reclaimed; its file stays until what was carried over is safe
 };
 
 struct segments_slot {
@@ -44,6 +45,7 @@ struct segments_list {
 
 struct segments {
     struct segments_slot *slots;
+    uint32_t slot_most; // that there is memory for
     uint32_t slot_count, free_slots, next_slot;
     struct segments_list lists[SEGMENTS_QUEUES];
     uint64_t limit;  // what all segments together may take
@@ -51,11 +53,14 @@ struct segments {
     uint64_t used;
     _Atomic uint64_t held; // by segments that are unlinked and still read
     unsigned small_percent;
-    unsigned closing;
+    unsigned closing, drained;
 };
 
-void segments_init(struct segments *pool, uint64_t limit, uint32_t slots, unsigned small_percent);
-void segments_fini(struct segments *pool); // gives up the segments that are still in it
+// Later at most `slot_most` (what no segment ever lay in takes no memory).
+void segments_init(
+        struct segments *pool, uint64_t limit, uint32_t slots, uint32_t slot_most, unsigned small_percent);
+void segments_grow(struct segments *pool, uint32_t slots); // when there are fewer
+void segments_fini(struct segments *pool);                 // gives up the segments that are still in it
 
 uint64_t segments_free_bytes(const struct segments *pool);
 // Takes a slot and `bytes` when `spare` bytes are left then. SEGMENTS_SLOT_NONE: there is no room.
@@ -82,8 +87,10 @@ struct segment *segments_leave(struct segments *pool, uint32_t slot);
 // SEGMENTS_SLOT_NONE: none is closed.
 uint32_t segments_victim(const struct segments *pool);
 
-// The oldest that waits to be sealed.
+// The oldest that waits to be sealed; any that is drained; the newest of main that is open: or none.
 uint32_t segments_closing(const struct segments *pool);
+uint32_t segments_drained(const struct segments *pool);
+uint32_t segments_open_main(const struct segments *pool);
 
 // From any thread. Counted, or NULL.
 struct segment *segments_find(const struct segments *pool, uint32_t slot);

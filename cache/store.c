@@ -2,6 +2,7 @@
 
 #include "admin/check.h"
 #include "admin/container.h"
+#include "cache/tier.h"
 #include "cache/vary.h"
 
 #include <stdlib.h>
@@ -29,7 +30,11 @@ static struct chunk *chunk_of(struct eviction_node *node) {
 static bool claim(struct eviction_node *node) {
     if (node->kind == EVICTION_CHUNK) {
         struct chunk *chunk = chunk_of(node);
-        if (atomic_load_explicit(&chunk->references, memory_order_relaxed) > 1 || !body_try_get(chunk->body))
+        // Without either, it could not come back.
+        bool is_loss = !body_can_ask(chunk->body) &&
+                       !atomic_load_explicit(&chunk->is_on_disk, memory_order_relaxed);
+        if (is_loss || atomic_load_explicit(&chunk->references, memory_order_relaxed) > 1 ||
+                !body_try_get(chunk->body))
             return false;
         chunk_get(chunk);
         return true;
@@ -49,7 +54,7 @@ static void evict_chunk(struct chunk *chunk) {
 }
 
 static void evict_object(struct cache *cache, struct cache_object *object) {
-    if (store_drop(cache, object))
+    if (store_evict(cache, object))
         atomic_fetch_add_explicit(&cache->evictions, 1, memory_order_relaxed);
     object_put(object);
 }
@@ -107,7 +112,8 @@ static struct cache_object **list_of(struct entry *entry, enum place place) {
     return place == PLACE_STORED ? &entry->stored : &entry->arriving;
 }
 
-void store_unlink(struct cache *cache, struct cache_object *object, struct cache_object **dropped) {
+void store_unlink(struct cache *cache, struct cache_object *object, const struct body *kept,
+        struct cache_object **dropped) {
     if (object->place == PLACE_NONE)
         return;
     struct cache_object **link = list_of(object->entry, object->place);
@@ -118,6 +124,7 @@ void store_unlink(struct cache *cache, struct cache_object *object, struct cache
     if (object->place == PLACE_STORED) {
         eviction_remove(&cache->eviction, &object->node);
         atomic_fetch_sub_explicit(&cache->objects, 1, memory_order_relaxed);
+        object->is_forgotten = object->body != kept;
         object->sibling = *dropped;
         *dropped = object;
     }
@@ -129,6 +136,8 @@ void store_put_dropped(struct cache_object *dropped) {
     for (struct cache_object *next; dropped; dropped = next) {
         next = dropped->sibling;
         dropped->sibling = NULL;
+        if (dropped->is_forgotten)
+            tier_forget(dropped);
         object_put(dropped);
     }
 }
@@ -137,13 +146,14 @@ void store_release(struct cache *cache, struct shard *shard, struct entry *entry
     budget_give(cache, index_release(shard, entry));
 }
 
-bool store_drop(struct cache *cache, struct cache_object *object) {
+bool store_evict(struct cache *cache, struct cache_object *object) {
     struct cache_object *dropped = NULL;
     struct shard *shard = index_shard(&cache->index, object->key);
     pthread_mutex_lock(&shard->lock);
     if (object->place == PLACE_STORED) {
         struct entry *entry = object->entry;
-        store_unlink(cache, object, &dropped);
+        store_unlink(cache, object, object->body, &dropped);
+        entry->is_loaded = false;
         store_release(cache, shard, entry);
     }
     pthread_mutex_unlock(&shard->lock);
@@ -167,13 +177,13 @@ static bool is_superseded(
                                               vary_matches(old->vary, old->selectors, request));
 }
 
-static void drop_superseded(struct cache *cache, struct entry *entry, const struct stored_head *head,
+static void drop_superseded(struct cache *cache, struct entry *entry, const struct cache_object *object,
         const struct http_head *request, struct cache_object **dropped) {
     unsigned kept = 0;
     for (struct cache_object *stored = entry->stored, *next; stored; stored = next) {
         next = stored->sibling;
-        if (is_superseded(stored->head, head, request) || ++kept >= INDEX_VARIANTS_MAX)
-            store_unlink(cache, stored, dropped);
+        if (is_superseded(stored->head, object->head, request) || ++kept >= INDEX_VARIANTS_MAX)
+            store_unlink(cache, stored, object->body, dropped);
     }
 }
 
@@ -182,7 +192,12 @@ bool store_insert(struct cache *cache, struct entry *entry, struct cache_object 
     CHECK(object->place == PLACE_NONE);
     if (is_outdated(entry, object->head))
         return false;
-    drop_superseded(cache, entry, object->head, request, dropped);
+    drop_superseded(cache, entry, object, request, dropped);
+    store_link(cache, entry, object);
+    return true;
+}
+
+void store_link(struct cache *cache, struct entry *entry, struct cache_object *object) {
     object->entry = entry;
     object->place = PLACE_STORED;
     object->sibling = entry->stored;
@@ -190,5 +205,4 @@ bool store_insert(struct cache *cache, struct entry *entry, struct cache_object 
     object->node.fingerprint = object->key.low;
     eviction_add(&cache->eviction, &object->node);
     atomic_fetch_add_explicit(&cache->objects, 1, memory_order_relaxed);
-    return true;
 }

@@ -17,6 +17,16 @@ struct cache {
     _Atomic uint32_t window_bytes;
     _Atomic uint64_t objects, fills, evictions;
     pthread_mutex_t whole; // one purge or change of limits at a time
+    // the disk's
+    _Atomic(struct disk *) disk; // borrowed; NULL: there is none
+    bool is_ending;
+    uint32_t boot;     // since when the steady clock counts
+    _Atomic uint64_t purges; // so far: what was read before one is not to be believed after it
+    pthread_mutex_t dirty_lock; // all below
+    pthread_cond_t idle;
+    uint64_t dirty_bytes; // wait to be written
+    unsigned jobs;        // that wait or run
+    struct cache_fill *held; // fills that wait for the disk
     uint64_t fixed_bytes;  // counted from the start: tables
 };
 
@@ -50,6 +60,9 @@ struct cache_fill {
     uint64_t reserved;      // counted in the budget for content to come
     size_t told;            // what is left of the room last told
     struct moment now;      // of the lookup, then of the head
+    // by the cache's dirty_lock
+    struct cache_fill *held_next;
+    bool is_held;
     // by the object's lock
     bool waiting;
     void (*wake)(void *owner);
@@ -86,16 +99,22 @@ static inline const struct refresh_rule *store_rule(const struct cache_rules *ru
 struct policy_limits store_limits(struct cache *cache);
 struct entry_name store_name(struct cache *cache, const struct cache_query *query); // views borrowed from it
 
-// Takes the object out of the index, if it is there as stored. True when it was.
-bool store_drop(struct cache *cache, struct cache_object *object);
+
+
 // Puts the answer to `request` into `entry` in place of those it supersedes: the same variant, and what was
 // selected by Vary for this request before; those are added to the chain `dropped` (by
 // sibling), to be put by store_put_dropped() once the lock is released. The shard's lock is held. False when
 // a newer one stands there.
 bool store_insert(struct cache *cache, struct entry *entry, struct cache_object *object,
         const struct http_head *request, struct cache_object **dropped);
-// Takes an object out of its entry, whichever place it has; a stored one goes to `dropped`. Lock held.
-void store_unlink(struct cache *cache, struct cache_object *object, struct cache_object **dropped);
+// Takes an object out of its entry, whichever place it has; a stored one goes to `dropped`. Lock held. What
+// lies on disk of it goes, too, unless its body is `kept`.
+void store_unlink(struct cache *cache, struct cache_object *object, const struct body *kept,
+        struct cache_object **dropped);
+// Puts it there, as the newest. Lock held.
+void store_link(struct cache *cache, struct entry *entry, struct cache_object *object);
+// Takes it out of memory; what lies on disk stays.
+bool store_evict(struct cache *cache, struct cache_object *object);
 void store_put_dropped(struct cache_object *dropped);
 // Releases an entry that may be empty, and what it cost. Lock held.
 void store_release(struct cache *cache, struct shard *shard, struct entry *entry);

@@ -1,6 +1,7 @@
 #include "cache/volume.h"
 
 #include "admin/check.h"
+#include "admin/log.h"
 #include "cache/file.h"
 #include "cache/memory.h"
 #include "cache/volume_own.h"
@@ -17,9 +18,10 @@
 #define SEGMENTS_LEAST 64
 #define SEGMENT_LEAST_BYTES (UINT64_C(64) << 10)
 #define SEGMENT_USUAL_BYTES (UINT64_C(4) << 20)
-#define OBJECT_BYTES (32 << 10)
+#define OBJECT_BYTES (8 << 10)
+#define OBJECTS_LEAST 1024
+#define OBJECTS_MOST (UINT64_C(128) << 20)
 #define BLOCK_BYTES 4096
-#define WAIT_MS 2000
 #define ATTEMPTS_MAX 8
 
 static uint64_t minimum(uint64_t a, uint64_t b) {
@@ -44,7 +46,7 @@ static void settle(struct volume_settings *settings) {
             minimum(settings->segment_bytes, SEGMENT_BYTES_MAXIMUM) / BLOCK_BYTES * BLOCK_BYTES;
     settings->segment_bytes = maximum(settings->segment_bytes, BLOCK_BYTES);
     if (settings->objects == 0)
-        settings->objects = maximum(settings->bytes / OBJECT_BYTES, 1024);
+        settings->objects = minimum(maximum(settings->bytes / OBJECT_BYTES, OBJECTS_LEAST), OBJECTS_MOST);
     if (settings->small_percent == 0)
         settings->small_percent = SMALL_PERCENT;
     if (settings->probe_ms == 0)
@@ -68,15 +70,26 @@ static void init_locks(struct volume *volume) {
 }
 
 static uint64_t overhead(const struct volume *volume, uint32_t slots) {
-    return VOLUME_OVERHEAD_BYTES + (uint64_t)slots * VOLUME_INDEX_ENTRY_BYTES + table_bytes(volume->table);
+    return VOLUME_OVERHEAD_BYTES + (uint64_t)slots * VOLUME_INDEX_ENTRY_BYTES + table_bytes(volume->table) +
+           ghosts_bytes(volume->ghosts) + purges_overhead(volume);
+}
+
+static uint32_t slots_for(const struct volume *volume, uint64_t bytes) {
+    return (uint32_t)minimum(bytes / volume->settings.segment_bytes * 2 + 64, SEGMENTS_SLOTS_MAXIMUM);
+}
+
+static uint64_t limit_for(const struct volume *volume, uint64_t bytes, uint32_t slots) {
+    uint64_t taken = overhead(volume, slots);
+    return bytes > taken ? bytes - taken : 0;
 }
 
 static void init_pool(struct volume *volume) {
     const struct volume_settings *settings = &volume->settings;
-    uint64_t slots = minimum(settings->bytes / settings->segment_bytes * 2 + 64, SEGMENTS_SLOTS_MAXIMUM);
-    uint64_t taken = overhead(volume, (uint32_t)slots);
-    uint64_t limit = settings->bytes > taken ? settings->bytes - taken : 0;
-    segments_init(&volume->pool, limit, (uint32_t)slots, settings->small_percent);
+    uint32_t slots = slots_for(volume, settings->bytes);
+    uint64_t limit = limit_for(volume, settings->bytes, slots);
+    segments_init(&volume->pool, limit, slots, slots_for(volume, settings->bytes * VOLUME_GROWTH),
+            settings->small_percent);
+    atomic_store(&volume->largest, limit / 4);
 }
 
 static void volume_free(struct volume *volume) {
@@ -90,6 +103,7 @@ static void volume_free(struct volume *volume) {
     pthread_cond_destroy(&volume->room);
     if (volume->pool.slots)
         segments_fini(&volume->pool);
+    purges_close(volume);
     table_free(volume->table);
     ghosts_free(volume->ghosts);
     free((char *)volume->settings.path);
@@ -107,7 +121,11 @@ static int start(struct volume *volume, char *error, size_t error_bytes) {
                 volume->settings.path, (unsigned long long)volume->settings.objects);
         return -ENOMEM;
     }
+    purges_open(volume);
     init_pool(volume);
+    log_info("cache_dir %s: index: %llu objects, %llu bytes", volume->settings.path,
+            (unsigned long long)volume->settings.objects,
+            (unsigned long long)(table_bytes(volume->table) + ghosts_bytes(volume->ghosts)));
     result = -pthread_create(&volume->keeper, NULL, keeper_run, volume);
     if (result < 0)
         snprintf(error, error_bytes, "cache_dir %s: cannot start its thread: %s", volume->settings.path,
@@ -144,6 +162,7 @@ static void seal_all(struct volume *volume) {
     }
     while ((slot = segments_closing(&volume->pool)) != SEGMENTS_SLOT_NONE)
         reclaim_seal(volume, slot);
+    reclaim_flush(volume);
 }
 
 void volume_close(struct volume *volume) {
@@ -154,6 +173,8 @@ void volume_close(struct volume *volume) {
     pthread_join(volume->keeper, NULL);
     if (volume_state(volume) != VOLUME_LOADING) {
         seal_all(volume);
+        if (atomic_load(&volume->purges.is_stale))
+            purges_rewrite(volume);
         recovery_save(volume); // else the next start recovers
     }
     volume_free(volume);
@@ -161,6 +182,32 @@ void volume_close(struct volume *volume) {
 
 uint64_t volume_seed(const struct volume *volume) {
     return volume->super.seed;
+}
+
+uint64_t volume_uuid(const struct volume *volume) {
+    return volume->super.uuid[0];
+}
+
+uint64_t volume_sequence(const struct volume *volume) {
+    return atomic_load_explicit(&volume->sequence, memory_order_relaxed);
+}
+
+int volume_resize(struct volume *volume, uint64_t bytes) {
+    struct segments *pool = &volume->pool;
+    if (bytes < VOLUME_BYTES_MINIMUM || slots_for(volume, bytes) > pool->slot_most)
+        return -EINVAL;
+    pthread_mutex_lock(&volume->lock);
+    bool was_lowered = pool->target + volume->aside_bytes < pool->limit; // the disk has less
+    segments_grow(pool, slots_for(volume, bytes));
+    pool->limit = limit_for(volume, bytes, pool->slot_count);
+    uint64_t most = pool->limit > volume->aside_bytes ? pool->limit - volume->aside_bytes : 0;
+    pool->target = was_lowered ? minimum(pool->target, most) : most;
+    volume->settings.bytes = bytes;
+    atomic_store(&volume->largest, pool->limit / 4);
+    pthread_cond_signal(&volume->work);
+    pthread_cond_broadcast(&volume->room);
+    pthread_mutex_unlock(&volume->lock);
+    return 0;
 }
 
 // ---- finding ----
@@ -248,11 +295,11 @@ static int refusal(const struct volume *volume) {
 int volume_put(struct volume *volume, struct record *record, const struct iovec *payload, int count) {
     uint64_t bytes = segment_bytes_for(record_bytes(record->head_bytes, record->body_bytes));
     uint64_t segment_bytes = maximum(bytes, volume->settings.segment_bytes) + VOLUME_SLACK_BYTES;
-    int64_t until_ms = file_now_ms() + WAIT_MS;
+    int64_t until_ms = file_now_ms() + VOLUME_PUT_WAIT_MS;
     int error = refusal(volume);
     if (error < 0)
         return error;
-    if (bytes > volume->pool.limit / 4)
+    if (bytes > atomic_load_explicit(&volume->largest, memory_order_relaxed))
         return -EFBIG;
     enum segments_queue queue = ghosts_take(volume->ghosts, record->key) ? SEGMENTS_MAIN : SEGMENTS_SMALL;
     struct append append = {.record = record, .payload = payload, .count = count};
@@ -260,6 +307,8 @@ int volume_put(struct volume *volume, struct record *record, const struct iovec 
         error = append_record(volume, queue, &append);
         if (error != -EAGAIN)
             return error;
+        if (file_now_ms() >= until_ms)
+            break;
         pthread_mutex_lock(&volume->lock);
         bool goes_on = wait_for_room(volume, segment_bytes, until_ms);
         pthread_mutex_unlock(&volume->lock);
@@ -289,6 +338,9 @@ void volume_stats(struct volume *volume, struct volume_stats *stats) {
             .limit_bytes = pool->target + volume->aside_bytes + beside,
             .segments = pool->lists[SEGMENTS_SMALL].count + pool->lists[SEGMENTS_MAIN].count};
     pthread_mutex_unlock(&volume->lock);
+    pthread_rwlock_rdlock(&volume->purges.lock);
+    stats->rules = purge_count(volume->purges.rules);
+    pthread_rwlock_unlock(&volume->purges.lock);
     stats->objects = table_count(volume->table);
     stats->index_bytes = table_bytes(volume->table) + ghosts_bytes(volume->ghosts);
     stats->bytes_put = load(&volume->bytes_put);

@@ -81,7 +81,7 @@ uint64_t volume_sequence(const struct volume *volume);
 // The limit becomes `bytes`, at once: what is above it is reclaimed in the background, puts go on meanwhile
 // as there is room. Segment size, index and ghosts stay as they are until the next start: a volume that grew
 // has room in its index for as many objects as before, and the least hit go. 0, or -EINVAL: below
-// VOLUME_BYTES_MINIMUM, or more than 16 times what it was opened with.
+// VOLUME_BYTES_MINIMUM, or more than 8 times what it was opened with.
 int volume_resize(struct volume *volume, uint64_t bytes);
 
 // Where the candidates for a key lie: records of this key, or of another one, or none at all. Whoever reads

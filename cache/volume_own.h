@@ -1,11 +1,13 @@
 // What the files of a volume share: volume (its face), append, reclaim, keeper (its thread), recovery,
-// health.
+// health, purges.
 //
-// Locks, in this order: append[main or small], lock. Neither is held while the disk is waited for, but
-// append, by whoever writes to that queue's open segment.
+// Locks, in this order: purges.file, purges.carry, append[main or small], lock, purges.lock. Held while the
+// disk is waited for are purges.file (a purge and its fsync), purges.carry (a record that is carried over)
+// and append (a write to that queue's open segment, no fsync): neither finding nor reading takes them.
 #pragma once
 
 #include "cache/ghosts.h"
+#include "cache/purge.h"
 #include "cache/segments.h"
 #include "cache/super.h"
 #include "cache/volume.h"
@@ -18,6 +20,21 @@
 #define VOLUME_SLACK_BYTES (8 << 10)      // that a file system may take for a file beside its blocks
 #define VOLUME_OVERHEAD_BYTES (256 << 10) // directories, super block, probe
 #define VOLUME_INDEX_ENTRY_BYTES 32
+#define VOLUME_GROWTH 8 // that a resize may bring
+
+struct purges {
+    pthread_mutex_t file; // held while the journal is written: fd and at
+    int fd;               // -1: there is none yet
+    uint64_t at, bytes_most;
+    // The keeper holds it from asking whether a record is purged until it lies elsewhere: it goes with no
+    // record in between, and a rule's number says which segments may hold what it matches.
+    pthread_mutex_t carry;
+    pthread_rwlock_t lock; // rules
+    struct purge *rules;
+    _Atomic uint64_t newest; // the highest sequence of a rule
+    _Atomic bool is_stale;   // the journal says less than the rules
+    int64_t retry_at_ms;     // under the volume's lock
+};
 
 struct volume {
     struct volume_settings settings; // `path` is a copy, nothing is 0
@@ -25,6 +42,7 @@ struct volume {
     int directory, shelves[VOLUME_SHELVES]; // the numbers stay when what they refer to changes (dup3)
     struct table *table;
     struct ghosts *ghosts;
+    struct purges purges;
     _Atomic uint64_t sequence; // the last one
 
     pthread_mutex_t append[SEGMENTS_QUEUES];
@@ -36,7 +54,8 @@ struct volume {
     uint64_t next_number;
     uint64_t wanted; // the most that someone waits for
     unsigned waiting;
-    bool stuck; // there is nothing to reclaim
+    bool stuck;             // there is nothing to reclaim
+    uint64_t drained_bytes; // of segments that wait for what was carried over to be safe
     bool stopping;
     uint64_t aside_bytes; // of old content that still lies there
     _Atomic enum volume_state state;
@@ -44,6 +63,7 @@ struct volume {
     unsigned recent_errors;
     int64_t recent_since_ms;
     pthread_t keeper;
+    _Atomic uint64_t largest; // segment that a put may ask for
 
     _Atomic uint64_t bytes_put, bytes_written, reclaimed, carried, broken_records, errors;
 };
@@ -63,7 +83,8 @@ struct append {
     uint64_t from;
     uint8_t hits;
 };
-// 0 or -errno; -EAGAIN: there is no room.
+// 0 or -errno; -EAGAIN: there is no room, or, but for the keeper, others write for longer than
+// VOLUME_PUT_WAIT_MS.
 int append_record(struct volume *volume, enum segments_queue queue, const struct append *append);
 // What must stay free for reclaiming.
 uint64_t append_reserve(const struct volume *volume);
@@ -73,7 +94,9 @@ void append_close(struct volume *volume, enum segments_queue queue);      // und
 
 // ---- reclaim.c: by the keeper alone ----
 
+// Carries over what is kept of it. Its file goes when that is safe: at the next reclaim_flush.
 void reclaim_segment(struct volume *volume, uint32_t slot);
+void reclaim_flush(struct volume *volume);
 void reclaim_seal(struct volume *volume, uint32_t slot); // or gives it up
 
 // ---- keeper.c ----
@@ -84,6 +107,19 @@ void *keeper_run(void *volume);
 
 void recovery_run(struct volume *volume); // by the keeper, first
 int recovery_save(struct volume *volume); // at the end, when all is sealed
+
+// ---- purges.c ----
+
+// Reads the journal, if there is one: after the super block, before the keeper.
+void purges_open(struct volume *volume);
+void purges_close(struct volume *volume);
+uint64_t purges_overhead(const struct volume *volume); // bytes that journals may take
+// When all that is stored is known: pending rules get their sequence.
+void purges_settle(struct volume *volume);
+bool purges_is_purged(struct volume *volume, const struct purge_asked *asked);
+void purges_retire(struct volume *volume); // by the keeper
+// Writes the journal anew. 0 or -errno.
+int purges_rewrite(struct volume *volume);
 
 // ---- health.c ----
 

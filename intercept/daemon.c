@@ -130,6 +130,10 @@ static bool build_daemon(struct start *start) {
         log_error("out of memory");
         return false;
     }
+    if (!store_volumes_apply(&start->daemon, start->settings)) {
+        log_error("out of memory");
+        return false;
+    }
     start->daemon.own = own_addresses_new(&error);
     if (!start->daemon.own)
         log_error("cannot read our own addresses (rtnetlink): %s", strerror(error));
@@ -231,6 +235,7 @@ static void take_down(struct start *start) {
     own_addresses_free(daemon->own);
     if (daemon->cache)
         cache_free(daemon->cache);
+    store_volumes_close(daemon);
     settings_put(start->settings);
     close_sockets(start);
     config_free(start->config);

@@ -3,6 +3,7 @@
 
 #include "admin/counter.h"
 #include "cache/cache.h"
+#include "cache/disk.h"
 #include "intercept/listen.h"
 #include "intercept/netlink.h"
 #include "intercept/settings.h"
@@ -11,6 +12,8 @@
 // Shared by all workers; outlives them.
 struct daemon {
     struct cache *cache;
+    struct disk *disk; // NULL: no volumes so far
+    struct store_judge *judge;
     struct own_addresses *own;
     struct uplink_watch *uplink;
     struct listen_set listen;

@@ -181,6 +181,7 @@ void settings_cache_limits(const struct settings *settings, struct cache_limits 
             .memory_bytes = (uint64_t)settings->memory.cache_bytes,
             .minimum_object_bytes = (uint64_t)config->minimum_object_size,
             .maximum_object_bytes = maximum,
+            .has_disk = dirs.count > 0,
     };
 }
 

@@ -26,3 +26,9 @@ void store_volumes_fill(
 // those that are empty and ours; while the process is still root, before it changes. Says in the log what it
 // did and what it could not: a volume that cannot be used keeps nothing else from starting.
 void store_volumes_make(const struct config *config);
+
+struct daemon;
+// Opens, adds, removes and resizes the daemon's volumes to what the settings say. At the start and at every
+// reload, on the main thread. False without memory.
+bool store_volumes_apply(struct daemon *daemon, struct settings *settings);
+void store_volumes_close(struct daemon *daemon); // after the store

@@ -1,5 +1,7 @@
 #include "intercept/supervisor.h"
 
+#include "intercept/store_volumes.h"
+
 #include "admin/check.h"
 #include "admin/clock.h"
 #include "admin/container.h"
@@ -116,6 +118,7 @@ static void put_in_force(struct supervisor *supervisor, struct settings *next) {
     struct cache_limits limits;
     settings_cache_limits(next, &limits);
     cache_set_limits(daemon->cache, &limits);
+    store_volumes_apply(daemon, next);
     for (unsigned i = 0; i < daemon->worker_count; i++)
         worker_reload(daemon->workers[i], next);
     supervisor->settings->next_retired = supervisor->retired;

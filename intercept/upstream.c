@@ -36,7 +36,7 @@ void upstream_pool_fini(struct upstream_pool *pool) {
     pool->buckets = NULL;
 }
 
-static bool key_equal(const struct upstream_key *a, const struct upstream_key *b) {
+static bool is_same_key(const struct upstream_key *a, const struct upstream_key *b) {
     return endpoint_equal(&a->destination, &b->destination) && a->spoof == b->spoof &&
            (!a->spoof || address_equal(&a->client, &b->client)) && a->class.mark == b->class.mark &&
            a->class.tos == b->class.tos;
@@ -110,7 +110,7 @@ struct upstream *upstream_take(struct worker *worker, const struct upstream_key 
     struct upstream *next;
     for (struct upstream *upstream = *bucket_of(pool, key); upstream; upstream = next) {
         next = upstream->next;
-        if (!key_equal(&upstream->key, key))
+        if (!is_same_key(&upstream->key, key))
             continue;
         if (!is_clean(upstream)) {
             upstream_close(upstream);
@@ -184,7 +184,7 @@ static bool has_enough_idle(struct upstream_pool *pool, const struct upstream_ke
     unsigned count = 0;
     for (struct upstream *upstream = *bucket_of(pool, key); upstream && count < limit;
             upstream = upstream->next)
-        count += key_equal(&upstream->key, key);
+        count += is_same_key(&upstream->key, key);
     return count >= limit;
 }
 

@@ -105,7 +105,7 @@ int disk_put(struct volume *volume, uint64_t id, uint32_t body_bytes) {
 
 bool disk_put_surely(struct volume *volume, uint64_t id, uint32_t body_bytes) {
     int error = -ENOSPC;
-    for (int i = 0; i < 30 && error == -ENOSPC; i++)
+    for (int i = 0; i < 600 && (error == -ENOSPC || error == -EAGAIN); i++)
         error = disk_put(volume, id, body_bytes);
     return error == 0;
 }

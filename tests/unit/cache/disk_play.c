@@ -99,9 +99,11 @@ struct stored_head *play_head(unsigned number, const char *variant, unsigned edi
 }
 
 static unsigned field_of(const struct stored_head *head, const char *name) {
+    uint64_t number;
     for (unsigned i = 0; i < head->http.field_count; i++)
-        if (view_equal_fold(head->http.fields[i].name, view_of(name)))
-            return (unsigned)strtoul(head->http.fields[i].value.data, NULL, 10);
+        if (view_equal_fold(head->http.fields[i].name, view_of(name)) &&
+                view_number(head->http.fields[i].value, &number))
+            return (unsigned)number;
     return UINT32_MAX;
 }
 

@@ -66,7 +66,7 @@ static void put_piece(struct yardstick *yard, struct cache_key key, uint32_t byt
     record_write_crcs(yard->zeros, bytes, crcs);
     struct iovec payload[] = {{crcs, record_crcs_bytes(bytes)}, {yard->zeros, bytes}};
     int error = -ENOSPC; // the disk may be busy with others
-    for (int i = 0; i < 30 && error == -ENOSPC; i++)
+    for (int i = 0; i < 600 && (error == -ENOSPC || error == -EAGAIN); i++)
         error = volume_put(yard->volume, &record, payload, 2);
     CU_ASSERT_EQUAL(error, 0);
 }
