@@ -389,13 +389,25 @@ void body_queue_rest(struct body *body) {
     pthread_mutex_unlock(&body->lock);
 }
 
+// A stream's blocks are freed behind its readers, whoever has the chunk: block by block, and only while it is
+// none.
+static bool copy_block(struct body *body, const struct chunk *chunk, uint32_t at, char *to, uint32_t bytes) {
+    pthread_mutex_lock(&body->lock);
+    bool is_kept = !body->is_stream;
+    if (is_kept)
+        memcpy(to, chunk->blocks[at / BODY_BLOCK_BYTES], bytes);
+    pthread_mutex_unlock(&body->lock);
+    return is_kept;
+}
+
 uint32_t body_copy_chunk(struct body *body, struct chunk *chunk, void *out) {
     char *to = out;
     pthread_mutex_lock(&body->lock);
     uint32_t bytes = chunk->span_count && chunk->spans[0].from == 0 ? chunk->spans[0].to : 0;
     pthread_mutex_unlock(&body->lock);
     for (uint32_t at = 0; at < bytes; at += BODY_BLOCK_BYTES)
-        memcpy(to + at, chunk->blocks[at / BODY_BLOCK_BYTES], least(bytes - at, BODY_BLOCK_BYTES));
+        if (!copy_block(body, chunk, at, to + at, (uint32_t)least(bytes - at, BODY_BLOCK_BYTES)))
+            return 0;
     return bytes;
 }
 
@@ -440,7 +452,8 @@ void body_hit_disk(struct body *body) {
 
 struct chunk *body_first_chunk(struct body *body) {
     pthread_mutex_lock(&body->lock);
-    struct chunk *chunk = body->chunk_count && body->chunks[0]->number == 0 ? chunk_get(body->chunks[0]) : NULL;
+    struct chunk *chunk =
+            body->chunk_count && body->chunks[0]->number == 0 ? chunk_get(body->chunks[0]) : NULL;
     pthread_mutex_unlock(&body->lock);
     return chunk;
 }
@@ -606,8 +619,8 @@ static enum body_look look_once(struct body *body, struct cache_reader *reader) 
     return found;
 }
 
-// What was read at once may have been evicted again by the next look, or be less than was thought: after a few
-// attempts the origin is asked.
+// What was read at once may have been evicted again by the next look, or be less than was thought: after a
+// few attempts the origin is asked.
 static enum body_look look_with_disk(struct body *body, struct cache_reader *reader) {
     enum body_look found = look_once(body, reader);
     for (unsigned i = 0; found == BODY_ON_DISK && i < DISK_ATTEMPTS_MAX; i++)
