@@ -160,7 +160,10 @@ static enum verdict check_place(struct client *client, struct operation *operati
         return wrong(client, operation, "version %u, but %u stood there then", place->version, then);
     double lifetime = operation->is_reload ? 0 : place_lifetime_s(world, place);
     double age = operation->began - operation->stamp;
-    if (age > lifetime + SLACK_S)
+    const char *told = wire_field(&client->wire, "Cache-Status");
+    bool stands_in = told && strstr(told, "detail=disconnected") && !operation->is_reload &&
+                     !operation->is_calm && place_may_stand_in(world, place);
+    if (age > lifetime + SLACK_S && !stands_in)
         return wrong(client, operation, "%.1f s old, and may be %.0f", age, lifetime);
     if (operation->stamp < operation->purged)
         return wrong(client, operation,

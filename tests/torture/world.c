@@ -3,6 +3,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 double world_now(void) {
@@ -129,6 +130,12 @@ const char *place_control(const struct world *world, const struct place *place) 
 
 double place_lifetime_s(const struct world *world, const struct place *place) {
     return controls[control_of(world, place)].lifetime_s;
+}
+
+bool place_may_stand_in(const struct world *world, const struct place *place) {
+    const char *control = place_control(world, place);
+    return !strstr(control, "must-") && !strstr(control, "no-") && !strstr(control, "s-maxage") &&
+           !strstr(control, "private");
 }
 
 bool place_has_ranges(const struct world *world, const struct place *place) {

@@ -74,5 +74,7 @@ const unsigned char *place_body(const struct world *world, const struct place *p
 const char *place_control(const struct world *world, const struct place *place); // "": none
 // How long after the origin has spoken it may still be served, without asking again.
 double place_lifetime_s(const struct world *world, const struct place *place);
+// Whether it may be served for longer while the origin breaks off [RFC 9111 4.2.4].
+bool place_may_stand_in(const struct world *world, const struct place *place);
 bool place_has_ranges(const struct world *world, const struct place *place);
 bool url_varies(unsigned url);
