@@ -32,7 +32,7 @@ REPLAY_FAKED := $(patsubst %,$(OUT)/%.o,admin/clock intercept/loop intercept/dia
 	intercept/netlink intercept/access_log)
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
 
-.PHONY: all help test unit replay netns cases peers bench run lint format asan tsan fuzz install uninstall clean packages-build
+.PHONY: all help test unit replay netns cases torture peers bench run lint format asan tsan fuzz install uninstall clean packages-build
 .DELETE_ON_ERROR:
 
 all: packages-build
@@ -41,7 +41,7 @@ all: packages-build
 help:
 	@echo 'make            build (installs the packages it needs when root); V=1 shows the commands'
 	@echo 'make run        a LAN, a gateway and an origin in namespaces, with weir on the gateway; ONCE=1 leaves at the end'
-	@echo 'make test       unit, replay and netns tests, and the conformance cases'
+	@echo 'make test       unit, replay and netns tests, the conformance cases and the torture'
 	@echo 'make cases      the conformance cases alone; make peers: through the other installed caches as well'
 	@echo 'make bench      beside Squid and nginx on one interception path (installs both)'
 	@echo 'make lint asan tsan fuzz    format, arrows and static checks; sanitizers; fuzzers (FUZZ_SECONDS each)'
@@ -71,6 +71,16 @@ $(OUT)/weir-replay: $(REPLAY_OBJECTS) $(filter-out $(REPLAY_FAKED),$(OBJECTS))
 $(OUT)/bench-restart: $(OUT)/tests/bench/restart.o $(OBJECTS)
 	@echo "  LINK $@"
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
+# What tests preload into the daemon to make its disks misbehave.
+build/faults.so: tests/faults/faults.c tests/faults/call.tbl
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -I. -O2 -g -fPIC -shared -pthread $(WARNINGS) -o $@ $<
+
+build/load: $(wildcard tests/torture/*.[ch] tests/torture/*.tbl)
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -I. -O2 -g -pthread $(WARNINGS) -o $@ $(filter %.c,$^) -lm
 
 -include $(patsubst %.o,%.d,$(OBJECTS) $(UNIT_OBJECTS) $(REPLAY_OBJECTS) $(OUT)/admin/main.d)
 
@@ -90,6 +100,11 @@ netns: all
 	@tools/install-packages build run test
 	/usr/bin/python3 -m pytest -q -p no:cacheprovider $(NETNS_TESTS)
 
+# The daemon, its disks misbehaving, killed and started again, among many clients; long: tests/torture/run.py.
+torture: all build/faults.so build/load
+	@tools/install-packages build run test
+	/usr/bin/python3 -m pytest -q -p no:cacheprovider tests/faults tests/torture
+
 # What the standards ask of a shared cache, in real time; `peers` beside the other caches that are installed.
 cases: all
 	@tools/install-packages build run test
@@ -98,7 +113,7 @@ peers: all
 	@tools/install-packages build run test
 	/usr/bin/python3 tests/cases/run.py --peers --differences $(CASES)
 
-test: unit replay netns cases
+test: unit replay netns cases torture
 
 # Side by side with Squid and nginx. Installing these two starts their services.
 bench: all

@@ -389,13 +389,25 @@ void body_queue_rest(struct body *body) {
     pthread_mutex_unlock(&body->lock);
 }
 
+// A stream's blocks are freed behind its readers, whoever has the chunk: block by block, and only while it is
+// none.
+static bool copy_block(struct body *body, const struct chunk *chunk, uint32_t at, char *to, uint32_t bytes) {
+    pthread_mutex_lock(&body->lock);
+    bool is_kept = !body->is_stream;
+    if (is_kept)
+        memcpy(to, chunk->blocks[at / BODY_BLOCK_BYTES], bytes);
+    pthread_mutex_unlock(&body->lock);
+    return is_kept;
+}
+
 uint32_t body_copy_chunk(struct body *body, struct chunk *chunk, void *out) {
     char *to = out;
     pthread_mutex_lock(&body->lock);
     uint32_t bytes = chunk->span_count && chunk->spans[0].from == 0 ? chunk->spans[0].to : 0;
     pthread_mutex_unlock(&body->lock);
     for (uint32_t at = 0; at < bytes; at += BODY_BLOCK_BYTES)
-        memcpy(to + at, chunk->blocks[at / BODY_BLOCK_BYTES], least(bytes - at, BODY_BLOCK_BYTES));
+        if (!copy_block(body, chunk, at, to + at, (uint32_t)least(bytes - at, BODY_BLOCK_BYTES)))
+            return 0;
     return bytes;
 }
 
