@@ -161,8 +161,11 @@ void purges_close(struct volume *volume) {
 void purges_settle(struct volume *volume) {
     struct purges *purges = &volume->purges;
     pthread_mutex_lock(&purges->file);
+    pthread_mutex_lock(&volume->lock);
+    uint64_t number = volume->next_number;
+    pthread_mutex_unlock(&volume->lock);
     pthread_rwlock_wrlock(&purges->lock);
-    if (purge_settle(purges->rules, atomic_load(&volume->sequence), volume->next_number))
+    if (purge_settle(purges->rules, atomic_load(&volume->sequence), number))
         atomic_store(&purges->is_stale, true);
     atomic_store(&purges->newest, purge_newest(purges->rules));
     bool any = purge_count(purges->rules) > 0;
