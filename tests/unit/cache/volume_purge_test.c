@@ -429,14 +429,26 @@ static void use_bad(struct file_calls *bad) {
     file_use(bad);
 }
 
+// What is sealed while syncing fails is lost, which is not what is asked here.
+static void wait_until_sealed(struct volume *volume) {
+    bool waits = true;
+    for (int i = 0; waits && i < 10000; i++) {
+        pthread_mutex_lock(&volume->lock);
+        waits = volume->pool.closing > 0;
+        pthread_mutex_unlock(&volume->lock);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
 // What could not be written counts all the same, and is written once that is possible.
 static void purges_wait_for_the_disk(void) {
     static struct file_calls bad;
     char *path = scratch_new_quick();
     struct volume_settings settings = settings_of(path);
+    use_bad(&bad);
     struct volume *volume = disk_open(&settings);
     put_all(volume, 0, 200);
-    use_bad(&bad);
+    wait_until_sealed(volume);
     atomic_store(&sync_error, EIO);
     CU_ASSERT_EQUAL(volume_purge(volume, VOLUME_PURGE_HOST, VIEW("h2"), VIEW("")), -EIO);
     CU_ASSERT_FALSE(has(volume, 2, false));
@@ -482,9 +494,9 @@ static void nobody_waits_for_a_hanging_disk(void) {
     static struct file_calls bad;
     char *path = scratch_new_quick();
     struct volume_settings settings = settings_of(path);
+    use_bad(&bad);
     struct volume *volume = disk_open(&settings);
     put_all(volume, 0, 500);
-    use_bad(&bad);
     atomic_store(&hangs, true);
     int64_t longest = 0, refused = 0;
     for (uint64_t id = 10000; id < 10500 && refused < 5; id++) {
