@@ -207,6 +207,10 @@ static void go_by_chunks(struct body *body) {
     }
 }
 
+void body_never_ask(struct body *body) {
+    atomic_store_explicit(&body->can_ask, false, memory_order_relaxed);
+}
+
 void body_set_can_ask(struct body *body) {
     atomic_store_explicit(&body->can_ask, true, memory_order_relaxed);
     pthread_mutex_lock(&body->lock);

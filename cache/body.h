@@ -35,7 +35,7 @@ struct body {
     struct cache *cache;
     _Atomic unsigned references;
     _Atomic bool can_ask;      // what is missing can be asked for: a strong validator, a known size, and the
-                               // origin has shown that it answers ranges. Once set it stays
+                               // origin has shown that it answers ranges, and nothing else since
     _Atomic bool is_by_chunks; // its chunks are evicted one by one
     pthread_mutex_t writing;   // by whoever puts bytes into chunks; before `lock`
     pthread_mutex_t lock;      // all below
@@ -70,6 +70,7 @@ static inline bool body_can_ask(const struct body *body) {
     return atomic_load_explicit(&body->can_ask, memory_order_relaxed);
 }
 void body_set_can_ask(struct body *body);
+void body_never_ask(struct body *body); // the origin does not answer ranges, after all: who is there waits
 void body_set_size(struct body *body, uint64_t size); // once
 uint64_t body_size(struct body *body);
 uint64_t body_charged(struct body *body);

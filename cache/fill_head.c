@@ -134,7 +134,8 @@ static enum fill_kind refuse(struct cache_fill *fill, const struct arrival *arri
 static enum fill_kind begin_storing(struct cache_fill *fill, struct arrival *arrival) {
     struct cache_object *object = fill->object;
     struct stored_head *head = head_of(arrival, true);
-    object->body->fingerprint = object->key.low;
+    if (!fill->is_resuming)
+        object->body->fingerprint = object->key.low;
     if (!budget_take(fill->cache, memory_cost(head->bytes))) {
         free(head);
         arrival->verdict = (struct policy_verdict){false, false, "no-room"};
@@ -452,10 +453,38 @@ static void read_part(
     free(head.fields);
 }
 
+// The origin gives the whole, of the same representation, though it was asked for a part: it does not answer
+// ranges, whatever it says.
+static bool is_whole_again(const struct cache_fill *fill, const struct cache_response *response) {
+    return response->head->status == 200 && fill->is_counted &&
+           response->content_length == (int64_t)fill->resumed->size &&
+           partial_is_same(&fill->resumed->head->http, response->head) && is_of_variant(fill, response->head);
+}
+
+// Its bytes fill every hole as they come; what waits elsewhere waits for them.
+static enum fill_kind take_whole(
+        struct cache_fill *fill, const struct cache_response *response, const char **reason) {
+    struct cache_object *object = fill->object;
+    struct cache_response whole = *response;
+    struct policy_limits limits = store_limits(fill->cache);
+    struct arrival arrival;
+    body_never_ask(fill->resumed->body);
+    fill_end_flow(fill);
+    object->size = fill->resumed->size;
+    fill_share_body(fill, fill->resumed->body);
+    fill->is_resuming = fill->is_whole_again = true;
+    read_arrival(&arrival, &whole, &fill->request->http, &limits);
+    enum fill_kind kind = begin(fill, &arrival);
+    return *reason = arrival.verdict.reason, kind;
+}
+
 // What was asked for a reader's hole does not fit: the origin has another representation by now, or it is in
 // trouble.
-static enum fill_kind miss_hole(struct cache_fill *fill, int status, const char **reason) {
-    if (!freshness_status_is_error(status))
+static enum fill_kind miss_hole(
+        struct cache_fill *fill, const struct cache_response *response, const char **reason) {
+    if (is_whole_again(fill, response))
+        return take_whole(fill, response, reason);
+    if (!freshness_status_is_error(response->head->status))
         atomic_store_explicit(&fill->resumed->contradicted, true, memory_order_relaxed);
     fill_end_flow(fill);
     return *reason = "validator-differs", FILL_STALE;
@@ -485,7 +514,7 @@ enum fill_kind cache_fill_head(
                                                                       (status == 200 && has_range(fill))))))
         return ask_again(fill, reason);
     if (fill->is_hole)
-        return miss_hole(fill, status, reason);
+        return miss_hole(fill, response, reason);
     fill_end_flow(fill); // of a hole that this does not fill
     struct arrival arrival = {.verdict = {false, false, fill->pass_reason}};
     struct policy_limits limits = store_limits(fill->cache);

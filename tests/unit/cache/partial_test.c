@@ -683,6 +683,54 @@ static void many_parts(void) {
     free_exactly(cache, before);
 }
 
+// An origin that says it answers ranges, and gives the whole instead: its bytes fill the hole, and it is not
+// asked for parts again.
+static void whole_for_a_hole(void) {
+    struct cache *cache = new_cache(1 << 20);
+    struct play play, lying;
+    break_off(cache, 6000);
+    play_get(&play, cache, "/a", NOW);
+    CU_ASSERT_EQUAL(answer_part(&play, 6000, SIZE - 1, SIZE, FRESH STRONG), FILL_STORE);
+    CU_ASSERT_EQUAL(play_head(&play), READ_READY);
+    play_send(&play, 1000);
+    play_abandon(&play);
+    CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_HOLE);
+    CU_ASSERT_EQUAL(play.received, 7000);
+    play.fill = cache_reader_fill(&play.reader, &play.query, UINT64_MAX);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(play.fill);
+    CU_ASSERT_EQUAL(play_answer(&play, 200, FRESH STRONG "Accept-Ranges: bytes\n", SIZE), FILL_STORE);
+    play.sent = 0;
+    play_send(&play, 50000);
+    CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_WAIT);
+    CU_ASSERT_EQUAL(play.received, 50000);
+    CU_ASSERT_EQUAL(ask(&lying, cache, 90000, 90999, NOW), LOOKUP_MISS);
+    CU_ASSERT_EQUAL(cache_fill_fields(lying.fill).length, 0);
+    play_end(&lying);
+    send_all(&play, SIZE);
+    CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_END);
+    CU_ASSERT_EQUAL(play.received, SIZE);
+    play_end(&play);
+    CU_ASSERT_TRUE(has_whole(cache, 0));
+    cache_free(cache);
+}
+
+// One who asks for no range is not given the 206 that another one's range got.
+static void part_for_nobody_else(void) {
+    struct cache *cache = new_cache(1 << 20);
+    struct play play, plain;
+    break_off(cache, 6000);
+    CU_ASSERT_EQUAL(ask(&play, cache, 50000, 59999, NOW), LOOKUP_MISS);
+    CU_ASSERT_EQUAL(play_get(&plain, cache, "/a", NOW), LOOKUP_JOIN);
+    CU_ASSERT_EQUAL(play_answer(&play, 200, FRESH "ETag: \"b\"\n", SIZE), FILL_AGAIN);
+    CU_ASSERT_EQUAL(answer_part(&play, 50000, 59999, SIZE, FRESH "ETag: \"b\"\n"), FILL_STORE);
+    CU_ASSERT_EQUAL(play_head(&plain), READ_GONE);
+    CU_ASSERT_EQUAL(play_head(&play), READ_READY);
+    CU_ASSERT_EQUAL(play.head.status, 206);
+    play_end(&plain);
+    play_end(&play);
+    cache_free(cache);
+}
+
 // Parts are evicted as wholes are, and purged; the budget is exact.
 static void evicted(void) {
     struct cache *cache = new_cache(1 << 20);
@@ -790,7 +838,7 @@ static void threads(void) {
     free_exactly(cache, before);
 }
 
-SUITE(cache_partial, CASE(one_part), CASE(not_stored), CASE(unsatisfiable), CASE(joined_at_random),
+SUITE(cache_partial, CASE(whole_for_a_hole), CASE(part_for_nobody_else), CASE(one_part), CASE(not_stored), CASE(unsatisfiable), CASE(joined_at_random),
         CASE(never_mixed), CASE(broken_off), CASE(broken_part), CASE(broken_refresh), CASE(completed),
         CASE(completed_in_steps), CASE(not_completed), CASE(answered_otherwise), CASE(completed_as_a_stream),
         CASE(confirmed), CASE(arriving), CASE(not_joined), CASE(range_of_a_stream), CASE(many_parts),
