@@ -69,6 +69,7 @@ static void body_free(struct body *body) {
         chunk_put(chunk);
     }
     disk_place_put(&body->place);
+    free(body->name);
     give(body, body->charged);
     if (body->chunks != &body->single)
         free(body->chunks);
@@ -199,7 +200,7 @@ void body_evict(struct body *body, struct chunk *chunk) {
 
 // Its chunks can come back, from the origin or from the disk. The lock is held.
 static void go_by_chunks(struct body *body) {
-    bool is_large = body->size != BODY_SIZE_UNKNOWN && body->size > BODY_CHUNK_BYTES && !body->is_stream;
+    bool is_large = body->size > BODY_CHUNK_BYTES && !body->is_stream; // or of unknown size, and on disk
     if (is_large && !atomic_load_explicit(&body->is_by_chunks, memory_order_relaxed)) {
         atomic_store_explicit(&body->is_by_chunks, true, memory_order_relaxed);
         for (unsigned i = 0; i < body->chunk_count; i++)
@@ -555,17 +556,26 @@ static uint64_t patience(const struct body *body) {
 
 // Whether the byte lies on disk, as far as is known without reading. The lock is held.
 static bool is_on_disk(const struct body *body, uint64_t offset) {
-    if (!body->place.volume || body->size == BODY_SIZE_UNKNOWN || body->size <= RECORD_SMALL_BYTES)
+    if (!body->place.volume || body->size <= RECORD_SMALL_BYTES)
         return false;
     const struct chunk *chunk = find(body, offset);
     return (!chunk || offset % BODY_CHUNK_BYTES < chunk->disk_end) &&
            disk_may_have_chunk(&body->place, (uint32_t)(offset / BODY_CHUNK_BYTES));
 }
 
+// The disk counts hits, too, as long as they are news in memory.
+static void hit(struct chunk *chunk) {
+    const struct body *body = chunk->body;
+    uint8_t frequency = atomic_load_explicit(&chunk->node.frequency, memory_order_relaxed);
+    eviction_hit(&chunk->node);
+    if (frequency < EVICTION_FREQUENCY_MAXIMUM && body->place.volume && body->size > RECORD_SMALL_BYTES)
+        disk_hit_chunk(&body->place, chunk->number);
+}
+
 static void show(struct cache_reader *reader, struct chunk *chunk, uint64_t end) {
     if (reader->chunk != chunk) {
         if (reader->source != SOURCE_ORIGIN)
-            eviction_hit(&chunk->node);
+            hit(chunk);
         chunk_put(reader->chunk);
         reader->chunk = chunk_get(chunk);
     }

@@ -21,6 +21,8 @@
 #define BODY_LOOK_CHUNKS 256 // how far ahead holes are looked for at once
 #define BODY_SIZE_UNKNOWN UINT64_MAX
 
+struct tier_name;
+
 struct flow {
     struct flow *next;
     _Atomic uint64_t position; // of the next byte it brings
@@ -51,7 +53,7 @@ struct body {
     // On disk. A small one (TIER_SMALL) lies with its head; of another one, chunks.
     struct disk_place place; // `volume` NULL: nowhere, or not yet
     uint64_t location;       // of its head's record
-    bool is_placing;         // a head is being written
+    struct tier_name *name; // under which chunks are written; heap. NULL: none was so far
     bool is_unwanted;        // dropped: nothing more is written
     struct chunk *full;      // chunks to be written, counted
     uint64_t fingerprint;    // of its chunks' eviction; set before the first

@@ -167,8 +167,7 @@ static void write_done(struct disk_job *job) {
 
 // ---- submitting ----
 
-// NULL when it is in the index no more.
-static struct tier_name *name_of(struct cache_object *object) {
+static struct tier_name *name_in_index(struct cache_object *object) {
     struct shard *shard = index_shard(&object->cache->index, object->key);
     struct tier_name *name = NULL;
     pthread_mutex_lock(&shard->lock);
@@ -176,6 +175,21 @@ static struct tier_name *name_of(struct cache_object *object) {
         name = tier_name_new(&(struct entry_name){object->entry->key, &object->entry->destination,
                 object->entry->authority, object->entry->path});
     pthread_mutex_unlock(&shard->lock);
+    return name;
+}
+
+// A body goes on to be written when its heads come and go in the index. NULL: it was never there.
+static struct tier_name *name_of(struct cache_object *object, bool is_of_chunk) {
+    struct body *body = object->body;
+    struct tier_name *name = name_in_index(object);
+    if (!is_of_chunk)
+        return name;
+    pthread_mutex_lock(&body->lock);
+    if (name && !body->name)
+        body->name = tier_name_new(&name->entry);
+    else if (!name && body->name)
+        name = tier_name_new(&body->name->entry);
+    pthread_mutex_unlock(&body->lock);
     return name;
 }
 
@@ -190,7 +204,7 @@ static struct disk_volume *volume_of(struct cache_object *object, const struct t
 
 // Takes the chunk over. What cannot be written stays in memory for as long as it can.
 static void submit(struct cache_object *object, enum write_kind kind, struct chunk *chunk, uint64_t bytes) {
-    struct tier_name *name = kind == WRITE_FORGET ? NULL : name_of(object);
+    struct tier_name *name = kind == WRITE_FORGET ? NULL : name_of(object, kind == WRITE_CHUNK);
     struct disk_place place = {.volume = NULL};
     body_copy_place(object->body, &place);
     struct disk_volume *volume = name ? volume_of(object, name) : place.volume;
