@@ -53,7 +53,7 @@ struct body {
     // On disk. A small one (TIER_SMALL) lies with its head; of another one, chunks.
     struct disk_place place; // `volume` NULL: nowhere, or not yet
     uint64_t location;       // of its head's record
-    struct tier_name *name; // under which chunks are written; heap. NULL: none was so far
+    struct tier_name *name;  // under which chunks are written; heap. NULL: none was so far
     bool is_unwanted;        // dropped: nothing more is written
     struct chunk *full;      // chunks to be written, counted
     uint64_t fingerprint;    // of its chunks' eviction; set before the first
@@ -138,8 +138,8 @@ bool body_is_complete(struct body *body);
 struct body_hole {
     uint64_t first, last;
 };
-bool body_find_hole(
-        struct body *body, uint64_t first, uint64_t last, struct flow *flow, struct body_hole *hole);
+bool body_find_hole(struct body *body, uint64_t first, uint64_t last, uint64_t reach, struct flow *flow,
+        struct body_hole *hole);
 // The run of bytes in memory at or behind `offset`. False: none.
 bool body_run(struct body *body, uint64_t offset, struct body_hole *run);
 
