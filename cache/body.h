@@ -80,7 +80,7 @@ uint64_t body_charged(struct body *body);
 void body_begin(struct body *body, struct flow *flow, uint64_t from, uint64_t end);
 void body_confirm(struct body *body, struct flow *flow);
 // What the next `length` bytes of the flow will take of the budget, at the most.
-uint64_t body_cost(const struct body *body, const struct flow *flow, size_t length);
+uint64_t body_cost(struct body *body, const struct flow *flow, size_t length);
 // Copies what is not there yet, and goes on by `length`. What it takes is counted, as far as *reserved, which
 // it lessens, has not been before.
 void body_write(struct body *body, struct flow *flow, const void *data, size_t length, uint64_t *reserved);

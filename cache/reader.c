@@ -253,6 +253,9 @@ bool cache_reader_seek(struct cache_reader *reader, uint64_t offset) {
     CHECK(object);
     if (object->size != SIZE_UNKNOWN && offset > object->size)
         return false;
+    if (reader->has_looked) // what it was shown says nothing of what lies before that, and it awaits other
+                            // bytes now
+        body_leave(object->body, reader);
     if (!reader->linked) {
         reader->offset = offset;
         return true;
