@@ -548,14 +548,24 @@ void body_trim(struct body *body) {
 
 // ---- reading ----
 
-// Whether a flow brings the byte, and soon enough not to ask for it elsewhere.
-static const struct flow *coming(
-        const struct body *body, uint64_t offset, uint64_t ahead, bool must_be_confirmed) {
+// The flow that brings the byte first, if that is soon enough not to ask for it elsewhere.
+static const struct flow *coming(const struct body *body, uint64_t offset, uint64_t ahead) {
+    const struct flow *best = NULL;
     for (const struct flow *flow = body->flows; flow; flow = flow->next)
         if (flow->position <= offset && offset < flow->end && offset - flow->position <= ahead &&
+                (!best || flow->position > best->position))
+            best = flow;
+    return best;
+}
+
+// How far flows that bring the byte soon go on; `offset`: none does.
+static uint64_t end_of_coming(const struct body *body, uint64_t offset, bool must_be_confirmed) {
+    uint64_t end = offset;
+    for (const struct flow *flow = body->flows; flow; flow = flow->next)
+        if (flow->position <= offset && offset - flow->position <= BODY_AHEAD_BYTES &&
                 (flow->is_confirmed || !must_be_confirmed))
-            return flow;
-    return NULL;
+            end = most(end, flow->end);
+    return end;
 }
 
 // Where nothing else can be done, however long it takes.
@@ -611,7 +621,7 @@ static enum body_look look(struct body *body, struct cache_reader *reader) {
         show(reader, chunk, start_of(chunk) + span->to);
         return BODY_HERE;
     }
-    const struct flow *flow = coming(body, reader->offset, patience(body), false);
+    const struct flow *flow = coming(body, reader->offset, patience(body));
     if (flow && reader->offset - flow->position <= BODY_AHEAD_BYTES)
         return wait_for(body, reader);
     if (is_on_disk(body, reader->offset))
@@ -728,9 +738,8 @@ static uint64_t next_flow(const struct body *body, uint64_t offset, uint64_t end
 static bool serves(const struct body *body, uint64_t first, uint64_t last) {
     while (first <= last) {
         uint64_t end = end_of_run(body, first);
-        const struct flow *flow = end == first ? coming(body, first, BODY_AHEAD_BYTES, true) : NULL;
-        if (flow)
-            end = flow->end;
+        if (end == first)
+            end = end_of_coming(body, first, true);
         if (end == first)
             return false;
         first = end;
@@ -768,8 +777,7 @@ bool body_run(struct body *body, uint64_t offset, struct body_hole *run) {
 // ---- holes ----
 
 static uint64_t skip(const struct body *body, uint64_t offset) {
-    const struct flow *flow = coming(body, offset, BODY_AHEAD_BYTES, false);
-    return flow ? flow->end : end_of_run(body, offset);
+    return most(end_of_coming(body, offset, false), end_of_run(body, offset));
 }
 
 static bool find_hole(const struct body *body, uint64_t first, uint64_t last, struct body_hole *hole) {
