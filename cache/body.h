@@ -26,7 +26,7 @@ struct flow {
     _Atomic uint64_t position; // of the next byte it brings
     uint64_t end;              // the offset behind its last; BODY_SIZE_UNKNOWN: as far as it goes
     bool is_confirmed;         // its response head is there and fits
-    bool is_load;      // from the disk
+    bool is_load;              // from the disk
     bool is_running;           // among its body's
     struct chunk *chunk;       // the one it writes to, counted
 };
@@ -34,27 +34,28 @@ struct flow {
 struct body {
     struct cache *cache;
     _Atomic unsigned references;
-    _Atomic bool can_ask; // what is missing can be asked for: a strong validator, a known size, and the
-                          // origin has shown that it answers ranges. Once set it stays
+    _Atomic bool can_ask;      // what is missing can be asked for: a strong validator, a known size, and the
+                               // origin has shown that it answers ranges. Once set it stays
     _Atomic bool is_by_chunks; // its chunks are evicted one by one
     pthread_mutex_t writing;   // by whoever puts bytes into chunks; before `lock`
     pthread_mutex_t lock;      // all below
     uint64_t size;             // BODY_SIZE_UNKNOWN until it is known; then it stays
     struct chunk **chunks;     // ascending
     struct chunk *single;      // room for `chunks` of one
-    unsigned chunk_count, chunk_room;
+    _Atomic unsigned chunk_count; // the eviction looks at it without the lock
+    unsigned chunk_room;
     struct flow *flows;
     struct cache_reader *waiters;
     bool is_stream;
-    uint64_t floor;       // of a stream: what lies before it is gone
-    uint64_t charged;     // in the budget: the store's, or the streams'
+    uint64_t floor;   // of a stream: what lies before it is gone
+    uint64_t charged; // in the budget: the store's, or the streams'
     // On disk. A small one (TIER_SMALL) lies with its head; of another one, chunks.
-    struct disk_place place;   // `volume` NULL: nowhere, or not yet
-    uint64_t location;         // of its head's record
-    bool is_placing;           // a head is being written
-    bool is_unwanted;          // dropped: nothing more is written
-    struct chunk *full;        // chunks to be written, counted
-    uint64_t fingerprint;      // of its chunks' eviction; set before the first
+    struct disk_place place; // `volume` NULL: nowhere, or not yet
+    uint64_t location;       // of its head's record
+    bool is_placing;         // a head is being written
+    bool is_unwanted;        // dropped: nothing more is written
+    struct chunk *full;      // chunks to be written, counted
+    uint64_t fingerprint;    // of its chunks' eviction; set before the first
 };
 
 struct body *body_new(struct cache *cache, bool is_stream); // one reference
@@ -94,7 +95,8 @@ void body_trim(struct body *body);
 
 // The next chunk that has become full and is to be written; counted. NULL: none.
 struct chunk *body_take_full(struct body *body);
-// Everything that is there and not written yet becomes that, as far as it begins its chunk: nothing more comes.
+// Everything that is there and not written yet becomes that, as far as it begins its chunk: nothing more
+// comes.
 void body_queue_rest(struct body *body);
 // Copies what is there of the chunk from its beginning on. Returns how much.
 uint32_t body_copy_chunk(struct body *body, struct chunk *chunk, void *out);
@@ -107,7 +109,7 @@ void body_set_place(struct body *body, struct disk_place *place, uint64_t locati
 uint64_t body_copy_place(struct body *body, struct disk_place *place);
 // The chunk that begins at `start` ends on disk where `end` says: what lies behind is missing.
 void body_note_disk_end(struct body *body, uint64_t start, uint32_t end);
-void body_hit_disk(struct body *body); // its head was hit
+void body_hit_disk(struct body *body);             // its head was hit
 struct chunk *body_first_chunk(struct body *body); // counted; NULL: it is not there
 
 // ---- reading ----

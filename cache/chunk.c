@@ -12,8 +12,10 @@ size_t chunk_struct_bytes(uint32_t length) {
 
 struct chunk *chunk_new(struct body *body, uint64_t number, uint32_t length) {
     struct chunk *chunk = memory_new(chunk_struct_bytes(length));
-    *chunk =
-            (struct chunk){.body = body, .references = 1, .number = number, .length = length,
+    *chunk = (struct chunk){.body = body,
+            .references = 1,
+            .number = number,
+            .length = length,
             .span_room = 1,
             .disk_end = UINT32_MAX};
     chunk->spans = &chunk->single;

@@ -415,10 +415,15 @@ static enum fill_kind resume(
     struct cache_object *object = fill->object;
     const struct cache_object *resumed = fill->resumed;
     struct cache_response whole = *response;
-    struct http_head merged;
+    struct http_head base = resumed->head->http, merged;
     struct arrival arrival;
     struct policy_limits limits = store_limits(fill->cache);
-    update_merge(&merged, &resumed->head->http, response->head);
+    // A part that has lost some of it to the eviction while it is read: judged as what it is a part of.
+    if (base.status == 206)
+        partial_read_head(&base, &resumed->head->http);
+    update_merge(&merged, &base, response->head);
+    if (resumed->head->http.status == 206)
+        free(base.fields);
     whole.head = &merged;
     whole.content_length = (int64_t)resumed->size;
     fill->content_length = (int64_t)fill->hole.last + 1;
