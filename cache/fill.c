@@ -426,12 +426,13 @@ static bool is_part(const struct cache_fill *fill) {
     return fill->is_resuming || fill->object->head->http.status == 206;
 }
 
-// What came until the end of the message is all there is.
+// What came until the end of the message is all there is. What is no 200 was not known to be a whole before.
 static void settle_size(struct cache_fill *fill) {
     struct cache_object *object = fill->object;
+    if (fill->content_length < 0 || (object->size == SIZE_UNKNOWN && object->head->has_body && !object->end))
+        object->size = fill->flow.position;
     if (fill->content_length >= 0)
         return;
-    object->size = fill->flow.position;
     body_set_size(object->body, fill->flow.position);
     fill_end_flow(fill); // nobody waits for it any more: all has come
     body_trim(object->body);
