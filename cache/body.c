@@ -599,6 +599,7 @@ static enum body_look wait_for(struct body *body, struct cache_reader *reader) {
         reader->wait_next->wait_link = &reader->wait_next;
     body->waiters = reader;
     reader->awaits = true;
+    reader->has_waited = true;
     return BODY_COMING;
 }
 
@@ -635,7 +636,6 @@ static bool is_shown(const struct cache_reader *reader) {
 }
 
 static enum body_look look_once(struct body *body, struct cache_reader *reader) {
-    reader->has_looked = true;
     pthread_mutex_lock(&body->lock);
     unlink_waiter(reader);
     enum body_look found = look(body, reader);
@@ -672,7 +672,7 @@ void body_rest(struct cache_reader *reader) {
 
 void body_leave(struct body *body, struct cache_reader *reader) {
     body_rest(reader);
-    if (!reader->has_looked)
+    if (!reader->has_waited)
         return;
     pthread_mutex_lock(&body->lock);
     unlink_waiter(reader);
