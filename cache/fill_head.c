@@ -306,8 +306,10 @@ void cache_update_by_head(
     struct cache_object *objects[HEADS_MAX];
     struct entry_name name = store_name(cache, query);
     struct shard *shard = index_shard(&cache->index, name.key);
-    tier_look(cache, &name, &query->now, false, NULL);
+    struct tier_pins pins;
+    tier_look(cache, &name, &query->now, false, NULL, &pins);
     unsigned count = collect(shard, &name, query->head, objects);
+    tier_unpin(&pins);
     struct cache_control asked;
     cache_control_parse(query->head, &asked);
     for (unsigned i = 0; i < count; i++) {
