@@ -784,27 +784,30 @@ static uint64_t skip(const struct body *body, uint64_t offset) {
     return flow ? flow->end : end_of_run(body, offset);
 }
 
-static bool find_hole(const struct body *body, uint64_t first, uint64_t last, struct body_hole *hole) {
+static bool find_hole(
+        const struct body *body, uint64_t first, uint64_t last, uint64_t reach, struct body_hole *hole) {
     uint64_t at = first, next;
-    while (at <= last && (next = skip(body, at)) > at)
+    while (at <= last && at - first < reach && (next = skip(body, at)) > at)
         at = next;
-    if (at > last)
+    if (at > last || at - first >= reach)
         return false;
     // What is one chunk at most is no dearer byte by byte.
     bool is_rounded = body->size > BODY_CHUNK_BYTES;
     uint64_t start = is_rounded ? at / BODY_CHUNK_BYTES * BODY_CHUNK_BYTES : at;
     uint64_t end =
             is_rounded ? least((last / BODY_CHUNK_BYTES + 1) * BODY_CHUNK_BYTES, body->size) : last + 1;
+    end = least(end, (at / BODY_CHUNK_BYTES + BODY_LOOK_CHUNKS) * BODY_CHUNK_BYTES);
     hole->first = start == at ? at : previous_end(body, at, start);
     hole->last = next_flow(body, at, next_run(body, at, end)) - 1;
     return true;
 }
 
-bool body_find_hole(
-        struct body *body, uint64_t first, uint64_t last, struct flow *flow, struct body_hole *hole) {
+bool body_find_hole(struct body *body, uint64_t first, uint64_t last, uint64_t reach, struct flow *flow,
+        struct body_hole *hole) {
     pthread_mutex_lock(&body->lock);
     last = least(last, body->size - 1);
-    bool is_found = body->size != BODY_SIZE_UNKNOWN && body->size > 0 && find_hole(body, first, last, hole);
+    bool is_found =
+            body->size != BODY_SIZE_UNKNOWN && body->size > 0 && find_hole(body, first, last, reach, hole);
     if (is_found && flow)
         link_flow(body, flow, hole->first, hole->last + 1);
     pthread_mutex_unlock(&body->lock);

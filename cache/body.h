@@ -137,8 +137,8 @@ bool body_is_complete(struct body *body);
 struct body_hole {
     uint64_t first, last;
 };
-bool body_find_hole(
-        struct body *body, uint64_t first, uint64_t last, struct flow *flow, struct body_hole *hole);
+bool body_find_hole(struct body *body, uint64_t first, uint64_t last, uint64_t reach, struct flow *flow,
+        struct body_hole *hole);
 // The run of bytes in memory at or behind `offset`. False: none.
 bool body_run(struct body *body, uint64_t offset, struct body_hole *run);
 

@@ -154,8 +154,8 @@ void cache_free(struct cache *cache) {
     free(cache);
 }
 
-// In memory first, so that nothing of it is written any more; then on disk, durably; then what was read from there
-// meanwhile.
+// In memory first, so that nothing of it is written any more; then on disk, durably; then what was read from
+// there meanwhile.
 static unsigned purge_both(struct cache *cache, const struct target *target, enum disk_purge kind,
         struct view authority, struct view path) {
     struct disk *disk = atomic_load(&cache->disk);

@@ -525,7 +525,7 @@ struct cache_fill *cache_reader_fill(
         struct cache_reader *reader, const struct cache_query *query, uint64_t until) {
     struct cache_object *object = reader->object;
     CHECK(object && object->head);
-    uint64_t first = reader->offset, last = first + CACHE_AHEAD_BYTES - 1;
+    uint64_t first = reader->offset;
     if (!body_can_ask(object->body) || until <= first)
         return NULL;
     struct cache_fill *fill = fill_new(object->cache, query->head, NULL);
@@ -533,8 +533,7 @@ struct cache_fill *cache_reader_fill(
     fill->rule = store_rule(query->rules);
     cache_control_parse(query->head, &fill->asked);
     fill->object->key = object->key;
-    last = until - 1 < last ? until - 1 : last;
-    if (!body_find_hole(object->body, first, last, &fill->flow, &fill->hole)) {
+    if (!body_find_hole(object->body, first, until - 1, CACHE_AHEAD_BYTES, &fill->flow, &fill->hole)) {
         fill->object->fill = NULL;
         fill_free(fill);
         return NULL;

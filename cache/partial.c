@@ -85,7 +85,7 @@ bool partial_find_hole(const struct cache_object *object, const struct cache_que
         return false;
     wanted(&ranges, object, query);
     for (unsigned i = 0; i < ranges.count; i++)
-        if (body_find_hole(object->body, ranges.all[i].first, ranges.all[i].last, flow, hole))
+        if (body_find_hole(object->body, ranges.all[i].first, ranges.all[i].last, UINT64_MAX, flow, hole))
             return true;
     return false;
 }
@@ -329,7 +329,8 @@ void partial_choose_body(struct cache_fill *fill, const struct stored_head *head
     } else if (is_known && !fill->is_resuming) {
         body_set_size(object->body, object->size);
     }
-    if (is_known && is_strong && fill->is_counted && !fill->is_whole_again && shows_ranges(&head->http, fill->is_resuming))
+    if (is_known && is_strong && fill->is_counted && !fill->is_whole_again &&
+            shows_ranges(&head->http, fill->is_resuming))
         body_set_can_ask(object->body);
 }
 
