@@ -388,7 +388,9 @@ void body_queue_rest(struct body *body) {
     bool is_wanted = body->cache->disk && !body->is_stream && body->size > RECORD_SMALL_BYTES;
     for (unsigned i = 0; is_wanted && i < body->chunk_count; i++) {
         struct chunk *chunk = body->chunks[i];
-        if (!chunk->is_queued && chunk->span_count && chunk->spans[0].from == 0)
+        uint64_t length = least(chunk->length, body->size - start_of(chunk));
+        bool is_of_use = body_can_ask(body) || chunk_is_full(chunk, (uint32_t)length); // else the rest is lost
+        if (is_of_use && !chunk->is_queued && chunk->span_count && chunk->spans[0].from == 0)
             queue_full(body, chunk);
     }
     pthread_mutex_unlock(&body->lock);
