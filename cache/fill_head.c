@@ -137,9 +137,12 @@ static enum fill_kind begin_storing(struct cache_fill *fill, struct arrival *arr
     if (!fill->is_resuming)
         object->body->fingerprint = object->key.low;
     if (!budget_take(fill->cache, memory_cost(head->bytes))) {
-        free(head);
-        arrival->verdict = (struct policy_verdict){false, false, "no-room"};
-        return refuse(fill, arrival);
+        if (!tier_is_writing(fill->cache)) {
+            free(head);
+            arrival->verdict = (struct policy_verdict){false, false, "no-room"};
+            return refuse(fill, arrival);
+        }
+        budget_charge(fill->cache, memory_cost(head->bytes)); // a head's too much until something is written
     }
     object->charged += memory_cost(head->bytes);
     bool is_shared = !head->freshness.no_cache && head->freshness.lifetime_s > head->freshness.initial_age_s;

@@ -53,6 +53,14 @@ static struct cache_fill *take_held(struct cache *cache) {
     return held;
 }
 
+void tier_dirty_ends(struct cache *cache, uint64_t dirty_bytes) {
+    pthread_mutex_lock(&cache->dirty_lock);
+    cache->dirty_bytes -= dirty_bytes;
+    if (dirty_bytes)
+        take_held(cache);
+    pthread_mutex_unlock(&cache->dirty_lock);
+}
+
 void tier_job_ends(struct cache *cache, uint64_t dirty_bytes) {
     pthread_mutex_lock(&cache->dirty_lock);
     cache->dirty_bytes -= dirty_bytes;
@@ -63,18 +71,21 @@ void tier_job_ends(struct cache *cache, uint64_t dirty_bytes) {
     pthread_mutex_unlock(&cache->dirty_lock);
 }
 
+// Of a small memory not more than half: what comes meanwhile has to lie there, too.
 static uint64_t dirty_limit(struct cache *cache) {
-    uint64_t limit =
-            atomic_load_explicit(&cache->budget.limit, memory_order_relaxed) / 100 * TIER_DIRTY_PERCENT;
-    return limit > TIER_DIRTY_LEAST_BYTES ? limit : TIER_DIRTY_LEAST_BYTES;
+    uint64_t memory = atomic_load_explicit(&cache->budget.limit, memory_order_relaxed);
+    uint64_t limit = memory / 100 * TIER_DIRTY_PERCENT, least = TIER_DIRTY_LEAST_BYTES;
+    if (least > memory / 2)
+        least = memory / 2 + 1;
+    return limit > least ? limit : least;
 }
 
-bool tier_is_busy(struct cache_fill *fill, void (*wake)(void *owner), void *owner) {
+static bool hold(struct cache_fill *fill, uint64_t most, void (*wake)(void *owner), void *owner) {
     struct cache *cache = fill->cache;
     if (!cache->disk)
         return false;
     pthread_mutex_lock(&cache->dirty_lock);
-    bool is_busy = cache->dirty_bytes >= dirty_limit(cache);
+    bool is_busy = cache->dirty_bytes >= most;
     if (is_busy && !fill->is_held) {
         fill->wake = wake;
         fill->owner = owner;
@@ -84,6 +95,21 @@ bool tier_is_busy(struct cache_fill *fill, void (*wake)(void *owner), void *owne
     }
     pthread_mutex_unlock(&cache->dirty_lock);
     return is_busy;
+}
+
+bool tier_is_busy(struct cache_fill *fill, void (*wake)(void *owner), void *owner) {
+    return hold(fill, dirty_limit(fill->cache), wake, owner);
+}
+
+bool tier_will_free(struct cache_fill *fill, void (*wake)(void *owner), void *owner) {
+    return hold(fill, 1, wake, owner);
+}
+
+bool tier_is_writing(struct cache *cache) {
+    pthread_mutex_lock(&cache->dirty_lock);
+    bool is_writing = cache->dirty_bytes > 0;
+    pthread_mutex_unlock(&cache->dirty_lock);
+    return is_writing;
 }
 
 void tier_wait_no_more(struct cache_fill *fill) {

@@ -58,6 +58,9 @@ void tier_flush(struct cache_object *object);
 void tier_forget(struct cache_object *object);
 // Whether too much waits to be written: `wake` is then called once there is room, as the fill's.
 bool tier_is_busy(struct cache_fill *fill, void (*wake)(void *owner), void *owner);
+// There is no room in memory: whether something is being written, so that there will be. As above.
+bool tier_will_free(struct cache_fill *fill, void (*wake)(void *owner), void *owner);
+bool tier_is_writing(struct cache *cache);
 void tier_wait_no_more(struct cache_fill *fill);
 
 // Waits until nothing is written or read any more, TIER_STOP_MS at the most.

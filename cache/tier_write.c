@@ -168,7 +168,9 @@ static void write_run(struct disk_job *job) {
 }
 
 static void write_give_up(struct disk_job *job) {
-    (void)job; // nobody waits for it
+    struct write *write = CONTAINER_OF(job, struct write, job);
+    tier_dirty_ends(write->cache, write->dirty_bytes); // fills do not wait for a slow disk
+    write->dirty_bytes = 0;
 }
 
 static void write_done(struct disk_job *job) {
