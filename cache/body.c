@@ -427,11 +427,10 @@ uint32_t body_copy_chunk(struct body *body, struct chunk *chunk, void *out) {
     return bytes;
 }
 
-void body_set_place(struct body *body, struct disk_place *place, uint64_t location) {
+void body_set_place(struct body *body, struct disk_place *place) {
     pthread_mutex_lock(&body->lock);
     struct disk_place old = body->place;
     body->place = *place;
-    body->location = location;
     if (place->volume)
         go_by_chunks(body);
     pthread_mutex_unlock(&body->lock);
@@ -439,12 +438,10 @@ void body_set_place(struct body *body, struct disk_place *place, uint64_t locati
     disk_place_put(&old);
 }
 
-uint64_t body_copy_place(struct body *body, struct disk_place *place) {
+void body_copy_place(struct body *body, struct disk_place *place) {
     pthread_mutex_lock(&body->lock);
     *place = body->place.volume ? disk_place_get(&body->place) : body->place;
-    uint64_t location = body->location;
     pthread_mutex_unlock(&body->lock);
-    return location;
 }
 
 void body_note_disk_end(struct body *body, uint64_t start, uint32_t end) {
@@ -459,10 +456,10 @@ void body_note_disk_end(struct body *body, uint64_t start, uint32_t end) {
     pthread_mutex_unlock(&body->lock);
 }
 
-void body_hit_disk(struct body *body) {
+void body_hit_disk(struct body *body, uint64_t location) {
     pthread_mutex_lock(&body->lock);
     if (body->place.volume)
-        disk_hit(&body->place, body->location);
+        disk_hit(&body->place, location);
     pthread_mutex_unlock(&body->lock);
 }
 

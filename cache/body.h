@@ -53,7 +53,6 @@ struct body {
     uint64_t charged; // in the budget: the store's, or the streams'
     // On disk. A small one (TIER_SMALL) lies with its head; of another one, chunks.
     struct disk_place place; // `volume` NULL: nowhere, or not yet
-    uint64_t location;       // of its head's record
     struct tier_name *name;  // under which chunks are written; heap. NULL: none was so far
     bool is_unwanted;        // dropped: nothing more is written
     struct chunk *full;      // chunks to be written, counted
@@ -106,14 +105,14 @@ uint32_t body_copy_chunk(struct body *body, struct chunk *chunk, void *out);
 // The flow brings nothing any more, though its owner does not know yet: who waits is woken.
 void body_withdraw(struct body *body, struct flow *flow);
 // It lies on disk from now on. Takes the place over.
-void body_set_place(struct body *body, struct disk_place *place, uint64_t location);
+void body_set_place(struct body *body, struct disk_place *place);
 
-// The place, one more of it (`volume` NULL: there is none), and where its head lies.
-uint64_t body_copy_place(struct body *body, struct disk_place *place);
+// The place, one more of it (`volume` NULL: there is none).
+void body_copy_place(struct body *body, struct disk_place *place);
 // The chunk that begins at `start` ends on disk where `end` says: what lies behind is missing.
 void body_note_disk_end(struct body *body, uint64_t start, uint32_t end);
-void body_hit_disk(struct body *body);             // its head was hit
-struct chunk *body_first_chunk(struct body *body); // counted; NULL: it is not there
+void body_hit_disk(struct body *body, uint64_t location); // the head there was hit
+struct chunk *body_first_chunk(struct body *body);        // counted; NULL: it is not there
 
 // ---- reading ----
 

@@ -291,8 +291,9 @@ static bool reserve(struct cache_fill *fill, size_t bytes) {
     return true;
 }
 
-// Room of a storing fill; 0: it has outgrown the store and is a stream now.
-static size_t storing_room(struct cache_fill *fill) {
+// Room of a storing fill; 0: it has outgrown the store and is a stream now, or `*is_held` until there is
+// room.
+static size_t storing_room(struct cache_fill *fill, void (*wake)(void *owner), void *owner, bool *is_held) {
     struct cache_object *object = fill->object;
     uint64_t maximum = store_limits(fill->cache).maximum_bytes, position = fill->flow.position;
     if (atomic_load_explicit(&object->doomed, memory_order_relaxed))
@@ -304,9 +305,12 @@ static size_t storing_room(struct cache_fill *fill) {
     room = room < ROOM_BYTES ? room : ROOM_BYTES;
     if (announced < room)
         room = announced ? announced : 1; // all has come: never a wait for more
-    if (!reserve(fill, (size_t)room))
-        return become_stream(fill, MARKER_NONE), 0;
-    return (size_t)room;
+    if (reserve(fill, (size_t)room))
+        return (size_t)room;
+    *is_held = tier_will_free(fill, wake, owner);
+    if (!*is_held)
+        become_stream(fill, MARKER_NONE);
+    return 0;
 }
 
 static size_t stream_room(struct cache_fill *fill, void (*wake)(void *owner), void *owner) {
@@ -328,7 +332,10 @@ size_t cache_fill_room(struct cache_fill *fill, void (*wake)(void *owner), void 
     CHECK(object_phase(fill->object) == PHASE_ARRIVING);
     if (!fill->object->streaming && tier_is_busy(fill, wake, owner))
         return fill->told = 0;
-    size_t room = fill->object->streaming ? 0 : storing_room(fill);
+    bool is_held = false;
+    size_t room = fill->object->streaming ? 0 : storing_room(fill, wake, owner, &is_held);
+    if (is_held)
+        return fill->told = 0;
     if (!room)
         room = stream_room(fill, wake, owner);
     return fill->told = room;

@@ -138,9 +138,12 @@ static enum fill_kind begin_storing(struct cache_fill *fill, struct arrival *arr
     if (!fill->is_resuming)
         object->body->fingerprint = object->key.low;
     if (!budget_take(fill->cache, memory_cost(head->bytes))) {
-        free(head);
-        arrival->verdict = (struct policy_verdict){false, false, "no-room"};
-        return refuse(fill, arrival);
+        if (!tier_is_writing(fill->cache)) {
+            free(head);
+            arrival->verdict = (struct policy_verdict){false, false, "no-room"};
+            return refuse(fill, arrival);
+        }
+        budget_charge(fill->cache, memory_cost(head->bytes)); // a head's too much until something is written
     }
     object->charged += memory_cost(head->bytes);
     bool is_shared = !head->freshness.no_cache && head->freshness.lifetime_s > head->freshness.initial_age_s;
@@ -313,8 +316,10 @@ void cache_update_by_head(
     struct cache_object *objects[HEADS_MAX];
     struct entry_name name = store_name(cache, query);
     struct shard *shard = index_shard(&cache->index, name.key);
-    tier_look(cache, &name, &query->now, false, NULL);
+    struct tier_pins pins;
+    tier_look(cache, &name, &query->now, false, NULL, &pins);
     unsigned count = collect(shard, &name, query->head, objects);
+    tier_unpin(&pins);
     struct cache_control asked;
     cache_control_parse(query->head, &asked);
     for (unsigned i = 0; i < count; i++) {
