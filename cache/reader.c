@@ -239,7 +239,7 @@ void cache_reader_rest(struct cache_reader *reader) {
 // reader.
 static bool seek_arriving(struct cache_reader *reader, struct cache_object *object, uint64_t offset) {
     if (object_phase(object) == PHASE_PENDING || offset < object->start ||
-            (object->is_paced && offset < reader->offset))
+            (object->frees && offset < reader->offset))
         return false;
     bool was_slowest = reader->offset <= object->floor;
     reader->offset = offset;
