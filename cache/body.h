@@ -44,7 +44,8 @@ struct body {
     uint64_t size;             // BODY_SIZE_UNKNOWN until it is known; then it stays
     struct chunk **chunks;     // ascending
     struct chunk *single;      // room for `chunks` of one
-    unsigned chunk_count, chunk_room;
+    _Atomic unsigned chunk_count; // the eviction looks at it without the lock
+    unsigned chunk_room;
     struct flow *flows;
     struct cache_reader *waiters;
     bool is_stream;
@@ -82,7 +83,7 @@ uint64_t body_charged(struct body *body);
 void body_begin(struct body *body, struct flow *flow, uint64_t from, uint64_t end);
 void body_confirm(struct body *body, struct flow *flow);
 // What the next `length` bytes of the flow will take of the budget, at the most.
-uint64_t body_cost(const struct body *body, const struct flow *flow, size_t length);
+uint64_t body_cost(struct body *body, const struct flow *flow, size_t length);
 // Copies what is not there yet, and goes on by `length`. What it takes is counted, as far as *reserved, which
 // it lessens, has not been before.
 void body_write(struct body *body, struct flow *flow, const void *data, size_t length, uint64_t *reserved);
