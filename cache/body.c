@@ -216,6 +216,7 @@ void body_never_ask(struct body *body) {
 
 void body_set_can_ask(struct body *body) {
     atomic_store_explicit(&body->can_ask, true, memory_order_relaxed);
+    atomic_store_explicit(&body->is_shared, true, memory_order_relaxed);
     pthread_mutex_lock(&body->lock);
     go_by_chunks(body);
     pthread_mutex_unlock(&body->lock);
