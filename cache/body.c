@@ -69,6 +69,7 @@ static void body_free(struct body *body) {
         chunk_put(chunk);
     }
     disk_place_put(&body->place);
+    free(body->name);
     give(body, body->charged);
     if (body->chunks != &body->single)
         free(body->chunks);
@@ -96,7 +97,8 @@ bool body_try_get(struct body *body) {
 void body_set_size(struct body *body, uint64_t size) {
     pthread_mutex_lock(&body->lock);
     CHECK(body->size == BODY_SIZE_UNKNOWN || body->size == size);
-    body->size = size;
+    if (body->size == BODY_SIZE_UNKNOWN) // else others may be reading it without the lock
+        body->size = size;
     pthread_mutex_unlock(&body->lock);
 }
 
@@ -117,7 +119,7 @@ uint64_t body_charged(struct body *body) {
 // ---- chunks; the lock is held ----
 
 static uint64_t start_of(const struct chunk *chunk) {
-    return (uint64_t)chunk->number * BODY_CHUNK_BYTES;
+    return chunk->number * BODY_CHUNK_BYTES;
 }
 
 // Where the chunk is, or would be.
@@ -163,7 +165,7 @@ static void make_room(struct body *body) {
 static struct chunk *add(struct body *body, uint64_t number, uint64_t *reserved) {
     uint64_t left =
             body->size == BODY_SIZE_UNKNOWN ? BODY_CHUNK_BYTES : body->size - number * BODY_CHUNK_BYTES;
-    struct chunk *chunk = chunk_new(body, (uint32_t)number, (uint32_t)least(left, BODY_CHUNK_BYTES));
+    struct chunk *chunk = chunk_new(body, number, (uint32_t)least(left, BODY_CHUNK_BYTES));
     unsigned at = place_of(body, number);
     make_room(body);
     memmove(&body->chunks[at + 1], &body->chunks[at], (body->chunk_count - at) * sizeof *body->chunks);
@@ -188,18 +190,19 @@ void body_evict(struct body *body, struct chunk *chunk) {
     bool is_there = at < body->chunk_count && body->chunks[at] == chunk;
     // The body's own count, and the caller's.
     bool is_used = atomic_load_explicit(&chunk->references, memory_order_acquire) > 2;
-    if (is_there && !is_used)
+    bool is_taken = is_there && !is_used && !body->is_stream;
+    if (is_taken)
         take_out(body, at);
-    else if (is_there)
+    else if (is_there && !body->is_stream) // what has become a stream since is evicted no more
         eviction_add(&body->cache->eviction, &chunk->node);
     pthread_mutex_unlock(&body->lock);
-    if (is_there && !is_used)
+    if (is_taken)
         chunk_put(chunk);
 }
 
 // Its chunks can come back, from the origin or from the disk. The lock is held.
 static void go_by_chunks(struct body *body) {
-    bool is_large = body->size != BODY_SIZE_UNKNOWN && body->size > BODY_CHUNK_BYTES && !body->is_stream;
+    bool is_large = body->size > BODY_CHUNK_BYTES && !body->is_stream; // or of unknown size, and on disk
     if (is_large && !atomic_load_explicit(&body->is_by_chunks, memory_order_relaxed)) {
         atomic_store_explicit(&body->is_by_chunks, true, memory_order_relaxed);
         for (unsigned i = 0; i < body->chunk_count; i++)
@@ -207,7 +210,12 @@ static void go_by_chunks(struct body *body) {
     }
 }
 
+void body_never_ask(struct body *body) {
+    atomic_store_explicit(&body->can_ask, false, memory_order_relaxed);
+}
+
 void body_set_can_ask(struct body *body) {
+    atomic_store_explicit(&body->was_askable, true, memory_order_relaxed);
     atomic_store_explicit(&body->can_ask, true, memory_order_relaxed);
     pthread_mutex_lock(&body->lock);
     go_by_chunks(body);
@@ -277,16 +285,23 @@ void body_end(struct body *body, struct flow *flow) {
     flow->chunk = NULL;
 }
 
-uint64_t body_cost(const struct body *body, const struct flow *flow, size_t length) {
+static uint64_t cost(const struct body *body, const struct flow *flow, size_t length) {
     uint64_t at = flow->position % BODY_CHUNK_BYTES, first = at / BODY_BLOCK_BYTES;
     uint64_t blocks = (at + length + BODY_BLOCK_BYTES - 1) / BODY_BLOCK_BYTES - first;
     bool is_begun = flow->chunk && flow->chunk->number == flow->position / BODY_CHUNK_BYTES &&
                     first < chunk_blocks(flow->chunk->length) && flow->chunk->blocks[first];
-    uint64_t size = body->size, exact = memory_cost(length);
-    bool is_small = size != BODY_SIZE_UNKNOWN && size < BODY_BLOCK_BYTES;
-    uint64_t room = is_small ? exact : (blocks - (is_begun ? 1 : 0)) * memory_cost(BODY_BLOCK_BYTES);
+    bool is_small = body->size != BODY_SIZE_UNKNOWN && body->size < BODY_BLOCK_BYTES;
+    uint64_t room =
+            is_small ? memory_cost(length) : (blocks - (is_begun ? 1 : 0)) * memory_cost(BODY_BLOCK_BYTES);
     bool is_new = !flow->chunk || at + length > flow->chunk->length;
     return room + (is_new ? memory_cost(chunk_struct_bytes(BODY_CHUNK_BYTES)) : 0);
+}
+
+uint64_t body_cost(struct body *body, const struct flow *flow, size_t length) {
+    pthread_mutex_lock(&body->writing); // another flow may write to the same chunk
+    uint64_t bytes = cost(body, flow, length);
+    pthread_mutex_unlock(&body->writing);
+    return bytes;
 }
 
 // The chunk that holds the flow's position, counted for the flow.
@@ -383,7 +398,9 @@ void body_queue_rest(struct body *body) {
     bool is_wanted = body->cache->disk && !body->is_stream && body->size > RECORD_SMALL_BYTES;
     for (unsigned i = 0; is_wanted && i < body->chunk_count; i++) {
         struct chunk *chunk = body->chunks[i];
-        if (!chunk->is_queued && chunk->span_count && chunk->spans[0].from == 0)
+        uint64_t length = least(chunk->length, body->size - start_of(chunk));
+        bool is_of_use = body_can_ask(body) || chunk_is_full(chunk, (uint32_t)length); // else the rest is lost
+        if (is_of_use && !chunk->is_queued && chunk->span_count && chunk->spans[0].from == 0)
             queue_full(body, chunk);
     }
     pthread_mutex_unlock(&body->lock);
@@ -411,11 +428,10 @@ uint32_t body_copy_chunk(struct body *body, struct chunk *chunk, void *out) {
     return bytes;
 }
 
-void body_set_place(struct body *body, struct disk_place *place, uint64_t location) {
+void body_set_place(struct body *body, struct disk_place *place) {
     pthread_mutex_lock(&body->lock);
     struct disk_place old = body->place;
     body->place = *place;
-    body->location = location;
     if (place->volume)
         go_by_chunks(body);
     pthread_mutex_unlock(&body->lock);
@@ -423,12 +439,10 @@ void body_set_place(struct body *body, struct disk_place *place, uint64_t locati
     disk_place_put(&old);
 }
 
-uint64_t body_copy_place(struct body *body, struct disk_place *place) {
+void body_copy_place(struct body *body, struct disk_place *place) {
     pthread_mutex_lock(&body->lock);
     *place = body->place.volume ? disk_place_get(&body->place) : body->place;
-    uint64_t location = body->location;
     pthread_mutex_unlock(&body->lock);
-    return location;
 }
 
 void body_note_disk_end(struct body *body, uint64_t start, uint32_t end) {
@@ -443,10 +457,10 @@ void body_note_disk_end(struct body *body, uint64_t start, uint32_t end) {
     pthread_mutex_unlock(&body->lock);
 }
 
-void body_hit_disk(struct body *body) {
+void body_hit_disk(struct body *body, uint64_t location) {
     pthread_mutex_lock(&body->lock);
     if (body->place.volume)
-        disk_hit(&body->place, body->location);
+        disk_hit(&body->place, location);
     pthread_mutex_unlock(&body->lock);
 }
 
@@ -473,41 +487,57 @@ void body_become_stream(struct body *body) {
     pthread_mutex_unlock(&body->lock);
 }
 
+// A hole behind the floor whose reader has left: its bytes still come, into blocks that must be there.
+static bool is_written_behind(const struct body *body, const struct chunk *chunk, uint64_t floor) {
+    for (const struct flow *flow = body->flows; flow; flow = flow->next)
+        if (flow->position < floor && flow->position / BODY_CHUNK_BYTES == chunk->number)
+            return true;
+    return false;
+}
+
 void body_free_before(struct body *body, uint64_t floor) {
     pthread_mutex_lock(&body->lock);
-    body->floor = most(body->floor, floor);
-    while (body->chunk_count && start_of(body->chunks[0]) < floor) {
-        struct chunk *chunk = body->chunks[0];
+    body->floor = floor = most(body->floor, floor);
+    for (unsigned i = 0; i < body->chunk_count && start_of(body->chunks[i]) < floor;) {
+        struct chunk *chunk = body->chunks[i];
         uint64_t passed = floor - start_of(chunk);
+        if (is_written_behind(body, chunk, floor)) {
+            i++;
+            continue;
+        }
+        uint32_t freed = chunk_free_before(chunk, (uint32_t)least(passed, BODY_CHUNK_BYTES));
         if (passed < BODY_CHUNK_BYTES) {
-            uint32_t freed = chunk_free_before(chunk, (uint32_t)passed);
             chunk->charged -= freed;
             give(body, freed);
             break;
         }
-        take_out(body, 0);
-        chunk_free_before(chunk, BODY_CHUNK_BYTES);
+        take_out(body, i);
         chunk_put(chunk);
     }
     pthread_mutex_unlock(&body->lock);
 }
 
-// A copy that has room for what is there alone. NULL: it has no more than that.
-static struct chunk *trimmed(struct chunk *chunk) {
+#define TRIM_COPY_BYTES (4 * BODY_BLOCK_BYTES) // what is worth copying for the room behind it
+
+// A copy that has room for what is there alone: with the old one's blocks, but the last, or, when somebody
+// looks at that just now, with blocks of its own. NULL: there is nothing to gain.
+static struct chunk *trimmed(struct chunk *chunk, bool is_used) {
     uint32_t length = chunk->span_count == 1 && chunk->spans[0].from == 0 ? chunk->spans[0].to : 0;
-    if (length == 0 || chunk_blocks(length) * sizeof(char *) + BODY_BLOCK_BYTES > BODY_CHUNK_BYTES / 2 ||
-            length == chunk->length)
+    if (length == 0 || length == chunk->length || (is_used && length > TRIM_COPY_BYTES))
         return NULL;
     struct chunk *copy = chunk_new(chunk->body, chunk->number, length);
-    for (uint32_t i = 0; i + 1 < chunk_blocks(length); i++) {
-        copy->blocks[i] = chunk->blocks[i];
-        chunk->blocks[i] = NULL;
+    copy->charged = (uint32_t)memory_cost(chunk_struct_bytes(length));
+    for (uint32_t i = 0; i < chunk_blocks(length); i++) {
+        uint32_t bytes = chunk_block_bytes(copy, i);
+        if (is_used || bytes < BODY_BLOCK_BYTES) {
+            copy->blocks[i] = memory_new(bytes);
+            memcpy(copy->blocks[i], chunk->blocks[i], bytes);
+        } else {
+            copy->blocks[i] = chunk->blocks[i];
+            chunk->blocks[i] = NULL;
+        }
+        copy->charged += (uint32_t)memory_cost(bytes);
     }
-    uint32_t last = chunk_blocks(length) - 1, bytes = chunk_block_bytes(copy, last);
-    copy->blocks[last] = memory_new(bytes);
-    memcpy(copy->blocks[last], chunk->blocks[last], bytes);
-    copy->charged = (uint32_t)(memory_cost(chunk_struct_bytes(length)) + memory_cost(bytes) +
-                               last * memory_cost(BODY_BLOCK_BYTES));
     chunk_add(copy, 0, length);
     return copy;
 }
@@ -515,13 +545,13 @@ static struct chunk *trimmed(struct chunk *chunk) {
 void body_trim(struct body *body) {
     struct chunk *old = NULL, *copy = NULL;
     pthread_mutex_lock(&body->lock);
-    // Only a body of one chunk has much to give back, and only when nobody looks at it just now.
-    if (body->chunk_count == 1 && !body->is_stream &&
-            !atomic_load_explicit(&body->is_by_chunks, memory_order_relaxed) &&
-            atomic_load_explicit(&body->chunks[0]->references, memory_order_acquire) == 1)
-        copy = trimmed(body->chunks[0]);
-    if (copy) {
+    // Only a body of one chunk has much to give back.
+    if (body->chunk_count == 1 && !body->is_stream && !body->flows && !body->full &&
+            !atomic_load_explicit(&body->is_by_chunks, memory_order_relaxed)) {
         old = body->chunks[0];
+        copy = trimmed(old, atomic_load_explicit(&old->references, memory_order_acquire) > 1);
+    }
+    if (copy) {
         body->chunks[0] = copy;
         uint32_t before = old->charged;
         body->charged += copy->charged;
@@ -529,19 +559,30 @@ void body_trim(struct body *body) {
         give(body, before);
     }
     pthread_mutex_unlock(&body->lock);
-    chunk_put(old);
+    if (copy)
+        chunk_put(old);
 }
 
 // ---- reading ----
 
-// Whether a flow brings the byte, and soon enough not to ask for it elsewhere.
-static const struct flow *coming(
-        const struct body *body, uint64_t offset, uint64_t ahead, bool must_be_confirmed) {
+// The flow that brings the byte first, if that is soon enough not to ask for it elsewhere.
+static const struct flow *coming(const struct body *body, uint64_t offset, uint64_t ahead) {
+    const struct flow *best = NULL;
     for (const struct flow *flow = body->flows; flow; flow = flow->next)
         if (flow->position <= offset && offset < flow->end && offset - flow->position <= ahead &&
+                (!best || flow->position > best->position))
+            best = flow;
+    return best;
+}
+
+// How far flows that bring the byte soon go on; `offset`: none does.
+static uint64_t end_of_coming(const struct body *body, uint64_t offset, bool must_be_confirmed) {
+    uint64_t end = offset;
+    for (const struct flow *flow = body->flows; flow; flow = flow->next)
+        if (flow->position <= offset && offset - flow->position <= BODY_AHEAD_BYTES &&
                 (flow->is_confirmed || !must_be_confirmed))
-            return flow;
-    return NULL;
+            end = most(end, flow->end);
+    return end;
 }
 
 // Where nothing else can be done, however long it takes.
@@ -551,17 +592,26 @@ static uint64_t patience(const struct body *body) {
 
 // Whether the byte lies on disk, as far as is known without reading. The lock is held.
 static bool is_on_disk(const struct body *body, uint64_t offset) {
-    if (!body->place.volume || body->size == BODY_SIZE_UNKNOWN || body->size <= RECORD_SMALL_BYTES)
+    if (!body->place.volume || body->size <= RECORD_SMALL_BYTES)
         return false;
     const struct chunk *chunk = find(body, offset);
     return (!chunk || offset % BODY_CHUNK_BYTES < chunk->disk_end) &&
            disk_may_have_chunk(&body->place, (uint32_t)(offset / BODY_CHUNK_BYTES));
 }
 
+// The disk counts hits, too, as long as they are news in memory.
+static void hit(struct chunk *chunk) {
+    const struct body *body = chunk->body;
+    uint8_t frequency = atomic_load_explicit(&chunk->node.frequency, memory_order_relaxed);
+    eviction_hit(&chunk->node);
+    if (frequency < EVICTION_FREQUENCY_MAXIMUM && body->place.volume && body->size > RECORD_SMALL_BYTES)
+        disk_hit_chunk(&body->place, chunk->number);
+}
+
 static void show(struct cache_reader *reader, struct chunk *chunk, uint64_t end) {
     if (reader->chunk != chunk) {
         if (reader->source != SOURCE_ORIGIN)
-            eviction_hit(&chunk->node);
+            hit(chunk);
         chunk_put(reader->chunk);
         reader->chunk = chunk_get(chunk);
     }
@@ -575,6 +625,7 @@ static enum body_look wait_for(struct body *body, struct cache_reader *reader) {
         reader->wait_next->wait_link = &reader->wait_next;
     body->waiters = reader;
     reader->awaits = true;
+    reader->has_waited = true;
     return BODY_COMING;
 }
 
@@ -597,7 +648,7 @@ static enum body_look look(struct body *body, struct cache_reader *reader) {
         show(reader, chunk, start_of(chunk) + span->to);
         return BODY_HERE;
     }
-    const struct flow *flow = coming(body, reader->offset, patience(body), false);
+    const struct flow *flow = coming(body, reader->offset, patience(body));
     if (flow && reader->offset - flow->position <= BODY_AHEAD_BYTES)
         return wait_for(body, reader);
     if (is_on_disk(body, reader->offset))
@@ -611,7 +662,6 @@ static bool is_shown(const struct cache_reader *reader) {
 }
 
 static enum body_look look_once(struct body *body, struct cache_reader *reader) {
-    reader->has_looked = true;
     pthread_mutex_lock(&body->lock);
     unlink_waiter(reader);
     enum body_look found = look(body, reader);
@@ -648,7 +698,7 @@ void body_rest(struct cache_reader *reader) {
 
 void body_leave(struct body *body, struct cache_reader *reader) {
     body_rest(reader);
-    if (!reader->has_looked)
+    if (!reader->has_waited)
         return;
     pthread_mutex_lock(&body->lock);
     unlink_waiter(reader);
@@ -729,9 +779,8 @@ static uint64_t next_flow(const struct body *body, uint64_t offset, uint64_t end
 static bool serves(const struct body *body, uint64_t first, uint64_t last) {
     while (first <= last) {
         uint64_t end = end_of_run(body, first);
-        const struct flow *flow = end == first ? coming(body, first, BODY_AHEAD_BYTES, true) : NULL;
-        if (flow)
-            end = flow->end;
+        if (end == first)
+            end = end_of_coming(body, first, true);
         if (end == first)
             return false;
         first = end;
@@ -769,31 +818,33 @@ bool body_run(struct body *body, uint64_t offset, struct body_hole *run) {
 // ---- holes ----
 
 static uint64_t skip(const struct body *body, uint64_t offset) {
-    const struct flow *flow = coming(body, offset, BODY_AHEAD_BYTES, false);
-    return flow ? flow->end : end_of_run(body, offset);
+    return most(end_of_coming(body, offset, false), end_of_run(body, offset));
 }
 
-static bool find_hole(const struct body *body, uint64_t first, uint64_t last, struct body_hole *hole) {
+static bool find_hole(
+        const struct body *body, uint64_t first, uint64_t last, uint64_t reach, struct body_hole *hole) {
     uint64_t at = first, next;
-    while (at <= last && (next = skip(body, at)) > at)
+    while (at <= last && at - first < reach && (next = skip(body, at)) > at)
         at = next;
-    if (at > last)
+    if (at > last || at - first >= reach)
         return false;
     // What is one chunk at most is no dearer byte by byte.
     bool is_rounded = body->size > BODY_CHUNK_BYTES;
     uint64_t start = is_rounded ? at / BODY_CHUNK_BYTES * BODY_CHUNK_BYTES : at;
     uint64_t end =
             is_rounded ? least((last / BODY_CHUNK_BYTES + 1) * BODY_CHUNK_BYTES, body->size) : last + 1;
+    end = least(end, (at / BODY_CHUNK_BYTES + BODY_LOOK_CHUNKS) * BODY_CHUNK_BYTES);
     hole->first = start == at ? at : previous_end(body, at, start);
     hole->last = next_flow(body, at, next_run(body, at, end)) - 1;
     return true;
 }
 
-bool body_find_hole(
-        struct body *body, uint64_t first, uint64_t last, struct flow *flow, struct body_hole *hole) {
+bool body_find_hole(struct body *body, uint64_t first, uint64_t last, uint64_t reach, struct flow *flow,
+        struct body_hole *hole) {
     pthread_mutex_lock(&body->lock);
     last = least(last, body->size - 1);
-    bool is_found = body->size != BODY_SIZE_UNKNOWN && body->size > 0 && find_hole(body, first, last, hole);
+    bool is_found =
+            body->size != BODY_SIZE_UNKNOWN && body->size > 0 && find_hole(body, first, last, reach, hole);
     if (is_found && flow)
         link_flow(body, flow, hole->first, hole->last + 1);
     pthread_mutex_unlock(&body->lock);

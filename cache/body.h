@@ -21,6 +21,8 @@
 #define BODY_LOOK_CHUNKS 256 // how far ahead holes are looked for at once
 #define BODY_SIZE_UNKNOWN UINT64_MAX
 
+struct tier_name;
+
 struct flow {
     struct flow *next;
     _Atomic uint64_t position; // of the next byte it brings
@@ -35,14 +37,16 @@ struct body {
     struct cache *cache;
     _Atomic unsigned references;
     _Atomic bool can_ask;      // what is missing can be asked for: a strong validator, a known size, and the
-                               // origin has shown that it answers ranges. Once set it stays
+                               // origin has shown that it answers ranges, and nothing else since
+    _Atomic bool was_askable;  // so at any time: what others have brought completes it
     _Atomic bool is_by_chunks; // its chunks are evicted one by one
     pthread_mutex_t writing;   // by whoever puts bytes into chunks; before `lock`
     pthread_mutex_t lock;      // all below
     uint64_t size;             // BODY_SIZE_UNKNOWN until it is known; then it stays
     struct chunk **chunks;     // ascending
     struct chunk *single;      // room for `chunks` of one
-    unsigned chunk_count, chunk_room;
+    _Atomic unsigned chunk_count; // the eviction looks at it without the lock
+    unsigned chunk_room;
     struct flow *flows;
     struct cache_reader *waiters;
     bool is_stream;
@@ -50,8 +54,7 @@ struct body {
     uint64_t charged; // in the budget: the store's, or the streams'
     // On disk. A small one (TIER_SMALL) lies with its head; of another one, chunks.
     struct disk_place place; // `volume` NULL: nowhere, or not yet
-    uint64_t location;       // of its head's record
-    bool is_placing;         // a head is being written
+    struct tier_name *name;  // under which chunks are written; heap. NULL: none was so far
     bool is_unwanted;        // dropped: nothing more is written
     struct chunk *full;      // chunks to be written, counted
     uint64_t fingerprint;    // of its chunks' eviction; set before the first
@@ -69,7 +72,11 @@ bool body_try_get(struct body *body);
 static inline bool body_can_ask(const struct body *body) {
     return atomic_load_explicit(&body->can_ask, memory_order_relaxed);
 }
+static inline bool body_was_askable(const struct body *body) {
+    return atomic_load_explicit(&body->was_askable, memory_order_relaxed);
+}
 void body_set_can_ask(struct body *body);
+void body_never_ask(struct body *body); // the origin does not answer ranges, after all: who is there waits
 void body_set_size(struct body *body, uint64_t size); // once
 uint64_t body_size(struct body *body);
 uint64_t body_charged(struct body *body);
@@ -80,7 +87,7 @@ uint64_t body_charged(struct body *body);
 void body_begin(struct body *body, struct flow *flow, uint64_t from, uint64_t end);
 void body_confirm(struct body *body, struct flow *flow);
 // What the next `length` bytes of the flow will take of the budget, at the most.
-uint64_t body_cost(const struct body *body, const struct flow *flow, size_t length);
+uint64_t body_cost(struct body *body, const struct flow *flow, size_t length);
 // Copies what is not there yet, and goes on by `length`. What it takes is counted, as far as *reserved, which
 // it lessens, has not been before.
 void body_write(struct body *body, struct flow *flow, const void *data, size_t length, uint64_t *reserved);
@@ -102,14 +109,14 @@ uint32_t body_copy_chunk(struct body *body, struct chunk *chunk, void *out);
 // The flow brings nothing any more, though its owner does not know yet: who waits is woken.
 void body_withdraw(struct body *body, struct flow *flow);
 // It lies on disk from now on. Takes the place over.
-void body_set_place(struct body *body, struct disk_place *place, uint64_t location);
+void body_set_place(struct body *body, struct disk_place *place);
 
-// The place, one more of it (`volume` NULL: there is none), and where its head lies.
-uint64_t body_copy_place(struct body *body, struct disk_place *place);
+// The place, one more of it (`volume` NULL: there is none).
+void body_copy_place(struct body *body, struct disk_place *place);
 // The chunk that begins at `start` ends on disk where `end` says: what lies behind is missing.
 void body_note_disk_end(struct body *body, uint64_t start, uint32_t end);
-void body_hit_disk(struct body *body);             // its head was hit
-struct chunk *body_first_chunk(struct body *body); // counted; NULL: it is not there
+void body_hit_disk(struct body *body, uint64_t location); // the head there was hit
+struct chunk *body_first_chunk(struct body *body);        // counted; NULL: it is not there
 
 // ---- reading ----
 
@@ -135,8 +142,8 @@ bool body_is_complete(struct body *body);
 struct body_hole {
     uint64_t first, last;
 };
-bool body_find_hole(
-        struct body *body, uint64_t first, uint64_t last, struct flow *flow, struct body_hole *hole);
+bool body_find_hole(struct body *body, uint64_t first, uint64_t last, uint64_t reach, struct flow *flow,
+        struct body_hole *hole);
 // The run of bytes in memory at or behind `offset`. False: none.
 bool body_run(struct body *body, uint64_t offset, struct body_hole *run);
 

@@ -154,14 +154,16 @@ void cache_free(struct cache *cache) {
     free(cache);
 }
 
-// On disk first, durably: what was read from there before is not believed afterwards.
+// In memory first, so that nothing of it is written any more; then on disk, durably; then what was read from
+// there meanwhile.
 static unsigned purge_both(struct cache *cache, const struct target *target, enum disk_purge kind,
         struct view authority, struct view path) {
     struct disk *disk = atomic_load(&cache->disk);
+    unsigned count = purge(cache, target);
     if (disk)
         disk_purge(disk, kind, authority, path);
     atomic_fetch_add(&cache->purges, 1);
-    return purge(cache, target);
+    return count + (disk ? purge(cache, target) : 0);
 }
 
 unsigned cache_purge_url(struct cache *cache, struct view authority, struct view path) {

@@ -56,9 +56,9 @@ struct cache_reader {
     uint64_t run_end;                            // of the bytes there that follow one another
     struct cache_reader *wait_next, **wait_link; // among those who wait for content
     bool awaits;                                 // by the body's lock
-    bool has_looked;                             // at the content
-    uint64_t disk_next;                          // where the last piece read from a disk ends
-    struct load *load;                           // what it waits for in the look-up, by the shard's lock
+    bool has_waited;    // for content
+    uint64_t disk_next; // where the last piece read from a disk ends
+    struct load *load;  // what it waits for in the look-up, by the shard's lock
     struct cache *load_cache;
     struct cache_key load_key;
     unsigned char role;
@@ -227,11 +227,11 @@ void cache_reader_rest(struct cache_reader *reader);
 bool cache_reader_is_cut(struct cache_reader *reader);
 // After READ_HOLE: a new fill that brings missing bytes from the reader's offset on, towards `until` (the
 // offset behind the last byte wanted; UINT64_MAX: the end), rounded outwards to chunks as far as nothing is
-// there. The reader waits for it (peek: READ_WAIT). Called again, it gives the next hole within
-// CACHE_AHEAD_BYTES of the reader, so that several are fetched at once. NULL: none is left for now. The
-// caller fetches through it with a GET with cache_fill_fields() and none of the client's own conditions and
-// range; an answer that does not fit makes cache_fill_head() say FILL_STALE (finish, drop the body), and the
-// reader READ_BROKEN at the hole.
+// there. The reader waits for it (peek: READ_WAIT). Called again, it gives the next hole that begins
+// within CACHE_AHEAD_BYTES of the reader, so that several are fetched at once. NULL: none is left for now.
+// The caller fetches through it with a GET with cache_fill_fields() and none of the client's own conditions
+// and range; an answer that does not fit makes cache_fill_head() say FILL_STALE (finish, drop the body), and
+// the reader READ_BROKEN at the hole.
 #define CACHE_AHEAD_BYTES (UINT64_C(16) << 20)
 struct cache_fill *cache_reader_fill(
         struct cache_reader *reader, const struct cache_query *query, uint64_t until);

@@ -322,7 +322,7 @@ static void hit_stored(struct cache_object *object) {
     uint8_t frequency = atomic_load_explicit(&object->node.frequency, memory_order_relaxed);
     eviction_hit(&object->node);
     if (frequency < EVICTION_FREQUENCY_MAXIMUM)
-        body_hit_disk(object->body);
+        body_hit_disk(object->body, atomic_load_explicit(&object->location, memory_order_relaxed));
 }
 
 // One pass with the lock held. False when a fill is needed and there is none to spare yet.
@@ -459,10 +459,12 @@ enum lookup cache_lookup(struct cache *cache, const struct cache_query *query, s
         search.name = store_name(cache, query);
         search.shard = index_shard(&cache->index, search.name.key);
         tier_leave(reader);
-        if (tier_look(cache, &search.name, &query->now, !query->skips_disk, reader) == TIER_WAIT)
+        struct tier_pins pins;
+        if (tier_look(cache, &search.name, &query->now, !query->skips_disk, reader, &pins) == TIER_WAIT)
             return *reason = "disk", LOOKUP_WAIT;
         lookup = search_index(&search, fill);
         finish_lookup(&search, lookup, fill);
+        tier_unpin(&pins);
     } else {
         lookup = pass(&search, is_on, fill);
     }
@@ -499,9 +501,11 @@ void lookup_preview(struct cache *cache, const struct cache_query *query, struct
         search.reason = "absent";
         search.name = store_name(cache, query);
         search.shard = index_shard(&cache->index, search.name.key);
-        tier_look(cache, &search.name, &query->now, false, NULL);
+        struct tier_pins pins;
+        tier_look(cache, &search.name, &query->now, false, NULL, &pins);
         preview->fill = new_fill(&search, query->head, NULL);
         preview_decision(&search, preview);
+        tier_unpin(&pins);
     } else {
         preview->is_unavailable = is_unaskable(&search);
     }
@@ -521,7 +525,7 @@ struct cache_fill *cache_reader_fill(
         struct cache_reader *reader, const struct cache_query *query, uint64_t until) {
     struct cache_object *object = reader->object;
     CHECK(object && object->head);
-    uint64_t first = reader->offset, last = first + CACHE_AHEAD_BYTES - 1;
+    uint64_t first = reader->offset;
     if (!body_can_ask(object->body) || until <= first)
         return NULL;
     struct cache_fill *fill = fill_new(object->cache, query->head, NULL);
@@ -529,8 +533,7 @@ struct cache_fill *cache_reader_fill(
     fill->rule = store_rule(query->rules);
     cache_control_parse(query->head, &fill->asked);
     fill->object->key = object->key;
-    last = until - 1 < last ? until - 1 : last;
-    if (!body_find_hole(object->body, first, last, &fill->flow, &fill->hole)) {
+    if (!body_find_hole(object->body, first, until - 1, CACHE_AHEAD_BYTES, &fill->flow, &fill->hole)) {
         fill->object->fill = NULL;
         fill_free(fill);
         return NULL;

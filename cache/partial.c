@@ -39,8 +39,19 @@ static void wanted(
         *ranges = (struct range_list){.count = object->size > 0, .all = {{0, object->size - 1}}};
 }
 
+// A 206 as it came gives what lies within it, and to those alone who ask for ranges.
+static bool part_serves(const struct cache_object *object, const struct cache_query *query) {
+    struct range_list ranges;
+    return object->size != SIZE_UNKNOWN &&
+           condition_range_applies(query->head, &object->head->http, query->now.wall_s) &&
+           range_of_request(query->head, object->size, &ranges) == RANGES_SOME &&
+           is_within(&ranges, object->start, object->end);
+}
+
 bool partial_serves(const struct cache_object *object, const struct cache_query *query) {
     struct range_list ranges;
+    if (object->head->http.status == 206)
+        return part_serves(object, query);
     if (!object_may_have_holes(object))
         return true;
     wanted(&ranges, object, query);
@@ -74,7 +85,7 @@ bool partial_find_hole(const struct cache_object *object, const struct cache_que
         return false;
     wanted(&ranges, object, query);
     for (unsigned i = 0; i < ranges.count; i++)
-        if (body_find_hole(object->body, ranges.all[i].first, ranges.all[i].last, flow, hole))
+        if (body_find_hole(object->body, ranges.all[i].first, ranges.all[i].last, UINT64_MAX, flow, hole))
             return true;
     return false;
 }
@@ -318,7 +329,8 @@ void partial_choose_body(struct cache_fill *fill, const struct stored_head *head
     } else if (is_known && !fill->is_resuming) {
         body_set_size(object->body, object->size);
     }
-    if (is_known && is_strong && fill->is_counted && shows_ranges(&head->http, fill->is_resuming))
+    if (is_known && is_strong && fill->is_counted && !fill->is_whole_again &&
+            shows_ranges(&head->http, fill->is_resuming))
         body_set_can_ask(object->body);
 }
 

@@ -169,7 +169,7 @@ static enum read read_end(struct cache_reader *reader) {
     pthread_mutex_unlock(&object->lock);
     if (phase == PHASE_ARRIVING)
         return READ_WAIT;
-    return phase == PHASE_BROKEN && !body_can_ask(object->body) ? READ_BROKEN : READ_END;
+    return phase == PHASE_BROKEN && !body_was_askable(object->body) ? READ_BROKEN : READ_END;
 }
 
 static void cut_pieces(struct iovec *pieces, int *used, uint64_t most) {
@@ -263,6 +263,10 @@ bool cache_reader_seek(struct cache_reader *reader, uint64_t offset) {
     CHECK(object);
     if (object->size != SIZE_UNKNOWN && offset > object->size)
         return false;
+    // What it was shown says nothing of what lies before that, and it awaits other bytes now.
+    body_rest(reader);
+    if (reader->has_waited)
+        body_leave(object->body, reader);
     if (!reader->linked) {
         reader->offset = offset;
         return true;
@@ -278,7 +282,8 @@ void cache_reader_detach(struct cache_reader *reader) {
     tier_leave(reader);
     if (!object)
         return;
-    if (reader->has_looked)
+    body_rest(reader);
+    if (reader->has_waited)
         body_leave(object->body, reader);
     if (reader->linked) {
         pthread_mutex_lock(&object->lock);

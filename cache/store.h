@@ -54,6 +54,7 @@ struct cache_fill {
     size_t validators_length;
     int64_t content_length; // announced: where the content ends; -1: not known in advance
     bool is_resuming;       // the hole's bytes come
+    bool is_whole_again;    // and all others
     bool is_counted;        // by the message's own Content-Length
     bool is_overrun;        // more came than was announced: nothing of it is to be trusted
     struct flow flow;       // into the object's body, or while a hole is asked for, into that of `resumed`
