@@ -81,7 +81,8 @@ bool partial_will_serve(struct cache_object *object, const struct cache_query *q
 bool partial_find_hole(const struct cache_object *object, const struct cache_query *query, struct flow *flow,
         struct body_hole *hole) {
     struct range_list ranges;
-    if (!body_can_ask(object->body))
+    // One that gave the whole instead is asked again by the next request, though not for those who wait.
+    if (!body_was_askable(object->body))
         return false;
     wanted(&ranges, object, query);
     for (unsigned i = 0; i < ranges.count; i++)
