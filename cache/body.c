@@ -97,7 +97,8 @@ bool body_try_get(struct body *body) {
 void body_set_size(struct body *body, uint64_t size) {
     pthread_mutex_lock(&body->lock);
     CHECK(body->size == BODY_SIZE_UNKNOWN || body->size == size);
-    body->size = size;
+    if (body->size == BODY_SIZE_UNKNOWN) // else others may be reading it without the lock
+        body->size = size;
     pthread_mutex_unlock(&body->lock);
 }
 
@@ -118,7 +119,7 @@ uint64_t body_charged(struct body *body) {
 // ---- chunks; the lock is held ----
 
 static uint64_t start_of(const struct chunk *chunk) {
-    return (uint64_t)chunk->number * BODY_CHUNK_BYTES;
+    return chunk->number * BODY_CHUNK_BYTES;
 }
 
 // Where the chunk is, or would be.
@@ -164,7 +165,7 @@ static void make_room(struct body *body) {
 static struct chunk *add(struct body *body, uint64_t number, uint64_t *reserved) {
     uint64_t left =
             body->size == BODY_SIZE_UNKNOWN ? BODY_CHUNK_BYTES : body->size - number * BODY_CHUNK_BYTES;
-    struct chunk *chunk = chunk_new(body, (uint32_t)number, (uint32_t)least(left, BODY_CHUNK_BYTES));
+    struct chunk *chunk = chunk_new(body, number, (uint32_t)least(left, BODY_CHUNK_BYTES));
     unsigned at = place_of(body, number);
     make_room(body);
     memmove(&body->chunks[at + 1], &body->chunks[at], (body->chunk_count - at) * sizeof *body->chunks);
@@ -189,12 +190,13 @@ void body_evict(struct body *body, struct chunk *chunk) {
     bool is_there = at < body->chunk_count && body->chunks[at] == chunk;
     // The body's own count, and the caller's.
     bool is_used = atomic_load_explicit(&chunk->references, memory_order_acquire) > 2;
-    if (is_there && !is_used)
+    bool is_taken = is_there && !is_used && !body->is_stream;
+    if (is_taken)
         take_out(body, at);
-    else if (is_there)
+    else if (is_there && !body->is_stream) // what has become a stream since is evicted no more
         eviction_add(&body->cache->eviction, &chunk->node);
     pthread_mutex_unlock(&body->lock);
-    if (is_there && !is_used)
+    if (is_taken)
         chunk_put(chunk);
 }
 
@@ -291,16 +293,23 @@ void body_end(struct body *body, struct flow *flow) {
     flow->chunk = NULL;
 }
 
-uint64_t body_cost(const struct body *body, const struct flow *flow, size_t length) {
+static uint64_t cost(const struct body *body, const struct flow *flow, size_t length) {
     uint64_t at = flow->position % BODY_CHUNK_BYTES, first = at / BODY_BLOCK_BYTES;
     uint64_t blocks = (at + length + BODY_BLOCK_BYTES - 1) / BODY_BLOCK_BYTES - first;
     bool is_begun = flow->chunk && flow->chunk->number == flow->position / BODY_CHUNK_BYTES &&
                     first < chunk_blocks(flow->chunk->length) && flow->chunk->blocks[first];
-    uint64_t size = body->size, exact = memory_cost(length);
-    bool is_small = size != BODY_SIZE_UNKNOWN && size < BODY_BLOCK_BYTES;
-    uint64_t room = is_small ? exact : (blocks - (is_begun ? 1 : 0)) * memory_cost(BODY_BLOCK_BYTES);
+    bool is_small = body->size != BODY_SIZE_UNKNOWN && body->size < BODY_BLOCK_BYTES;
+    uint64_t room =
+            is_small ? memory_cost(length) : (blocks - (is_begun ? 1 : 0)) * memory_cost(BODY_BLOCK_BYTES);
     bool is_new = !flow->chunk || at + length > flow->chunk->length;
     return room + (is_new ? memory_cost(chunk_struct_bytes(BODY_CHUNK_BYTES)) : 0);
+}
+
+uint64_t body_cost(struct body *body, const struct flow *flow, size_t length) {
+    pthread_mutex_lock(&body->writing); // another flow may write to the same chunk
+    uint64_t bytes = cost(body, flow, length);
+    pthread_mutex_unlock(&body->writing);
+    return bytes;
 }
 
 // The chunk that holds the flow's position, counted for the flow.
@@ -397,7 +406,9 @@ void body_queue_rest(struct body *body) {
     bool is_wanted = body->cache->disk && !body->is_stream && body->size > RECORD_SMALL_BYTES;
     for (unsigned i = 0; is_wanted && i < body->chunk_count; i++) {
         struct chunk *chunk = body->chunks[i];
-        if (!chunk->is_queued && chunk->span_count && chunk->spans[0].from == 0)
+        uint64_t length = least(chunk->length, body->size - start_of(chunk));
+        bool is_of_use = body_can_ask(body) || chunk_is_full(chunk, (uint32_t)length); // else the rest is lost
+        if (is_of_use && !chunk->is_queued && chunk->span_count && chunk->spans[0].from == 0)
             queue_full(body, chunk);
     }
     pthread_mutex_unlock(&body->lock);
@@ -425,11 +436,10 @@ uint32_t body_copy_chunk(struct body *body, struct chunk *chunk, void *out) {
     return bytes;
 }
 
-void body_set_place(struct body *body, struct disk_place *place, uint64_t location) {
+void body_set_place(struct body *body, struct disk_place *place) {
     pthread_mutex_lock(&body->lock);
     struct disk_place old = body->place;
     body->place = *place;
-    body->location = location;
     if (place->volume)
         go_by_chunks(body);
     pthread_mutex_unlock(&body->lock);
@@ -437,12 +447,10 @@ void body_set_place(struct body *body, struct disk_place *place, uint64_t locati
     disk_place_put(&old);
 }
 
-uint64_t body_copy_place(struct body *body, struct disk_place *place) {
+void body_copy_place(struct body *body, struct disk_place *place) {
     pthread_mutex_lock(&body->lock);
     *place = body->place.volume ? disk_place_get(&body->place) : body->place;
-    uint64_t location = body->location;
     pthread_mutex_unlock(&body->lock);
-    return location;
 }
 
 void body_note_disk_end(struct body *body, uint64_t start, uint32_t end) {
@@ -457,10 +465,10 @@ void body_note_disk_end(struct body *body, uint64_t start, uint32_t end) {
     pthread_mutex_unlock(&body->lock);
 }
 
-void body_hit_disk(struct body *body) {
+void body_hit_disk(struct body *body, uint64_t location) {
     pthread_mutex_lock(&body->lock);
     if (body->place.volume)
-        disk_hit(&body->place, body->location);
+        disk_hit(&body->place, location);
     pthread_mutex_unlock(&body->lock);
 }
 
@@ -488,41 +496,57 @@ void body_become_stream(struct body *body) {
     pthread_mutex_unlock(&body->lock);
 }
 
+// A hole behind the floor whose reader has left: its bytes still come, into blocks that must be there.
+static bool is_written_behind(const struct body *body, const struct chunk *chunk, uint64_t floor) {
+    for (const struct flow *flow = body->flows; flow; flow = flow->next)
+        if (flow->position < floor && flow->position / BODY_CHUNK_BYTES == chunk->number)
+            return true;
+    return false;
+}
+
 void body_free_before(struct body *body, uint64_t floor) {
     pthread_mutex_lock(&body->lock);
-    body->floor = most(body->floor, floor);
-    while (body->chunk_count && start_of(body->chunks[0]) < floor) {
-        struct chunk *chunk = body->chunks[0];
+    body->floor = floor = most(body->floor, floor);
+    for (unsigned i = 0; i < body->chunk_count && start_of(body->chunks[i]) < floor;) {
+        struct chunk *chunk = body->chunks[i];
         uint64_t passed = floor - start_of(chunk);
+        if (is_written_behind(body, chunk, floor)) {
+            i++;
+            continue;
+        }
+        uint32_t freed = chunk_free_before(chunk, (uint32_t)least(passed, BODY_CHUNK_BYTES));
         if (passed < BODY_CHUNK_BYTES) {
-            uint32_t freed = chunk_free_before(chunk, (uint32_t)passed);
             chunk->charged -= freed;
             give(body, freed);
             break;
         }
-        take_out(body, 0);
-        chunk_free_before(chunk, BODY_CHUNK_BYTES);
+        take_out(body, i);
         chunk_put(chunk);
     }
     pthread_mutex_unlock(&body->lock);
 }
 
-// A copy that has room for what is there alone. NULL: it has no more than that.
-static struct chunk *trimmed(struct chunk *chunk) {
+#define TRIM_COPY_BYTES (4 * BODY_BLOCK_BYTES) // what is worth copying for the room behind it
+
+// A copy that has room for what is there alone: with the old one's blocks, but the last, or, when somebody
+// looks at that just now, with blocks of its own. NULL: there is nothing to gain.
+static struct chunk *trimmed(struct chunk *chunk, bool is_used) {
     uint32_t length = chunk->span_count == 1 && chunk->spans[0].from == 0 ? chunk->spans[0].to : 0;
-    if (length == 0 || chunk_blocks(length) * sizeof(char *) + BODY_BLOCK_BYTES > BODY_CHUNK_BYTES / 2 ||
-            length == chunk->length)
+    if (length == 0 || length == chunk->length || (is_used && length > TRIM_COPY_BYTES))
         return NULL;
     struct chunk *copy = chunk_new(chunk->body, chunk->number, length);
-    for (uint32_t i = 0; i + 1 < chunk_blocks(length); i++) {
-        copy->blocks[i] = chunk->blocks[i];
-        chunk->blocks[i] = NULL;
+    copy->charged = (uint32_t)memory_cost(chunk_struct_bytes(length));
+    for (uint32_t i = 0; i < chunk_blocks(length); i++) {
+        uint32_t bytes = chunk_block_bytes(copy, i);
+        if (is_used || bytes < BODY_BLOCK_BYTES) {
+            copy->blocks[i] = memory_new(bytes);
+            memcpy(copy->blocks[i], chunk->blocks[i], bytes);
+        } else {
+            copy->blocks[i] = chunk->blocks[i];
+            chunk->blocks[i] = NULL;
+        }
+        copy->charged += (uint32_t)memory_cost(bytes);
     }
-    uint32_t last = chunk_blocks(length) - 1, bytes = chunk_block_bytes(copy, last);
-    copy->blocks[last] = memory_new(bytes);
-    memcpy(copy->blocks[last], chunk->blocks[last], bytes);
-    copy->charged = (uint32_t)(memory_cost(chunk_struct_bytes(length)) + memory_cost(bytes) +
-                               last * memory_cost(BODY_BLOCK_BYTES));
     chunk_add(copy, 0, length);
     return copy;
 }
@@ -530,13 +554,13 @@ static struct chunk *trimmed(struct chunk *chunk) {
 void body_trim(struct body *body) {
     struct chunk *old = NULL, *copy = NULL;
     pthread_mutex_lock(&body->lock);
-    // Only a body of one chunk has much to give back, and only when nobody looks at it just now.
-    if (body->chunk_count == 1 && !body->is_stream &&
-            !atomic_load_explicit(&body->is_by_chunks, memory_order_relaxed) &&
-            atomic_load_explicit(&body->chunks[0]->references, memory_order_acquire) == 1)
-        copy = trimmed(body->chunks[0]);
-    if (copy) {
+    // Only a body of one chunk has much to give back.
+    if (body->chunk_count == 1 && !body->is_stream && !body->flows && !body->full &&
+            !atomic_load_explicit(&body->is_by_chunks, memory_order_relaxed)) {
         old = body->chunks[0];
+        copy = trimmed(old, atomic_load_explicit(&old->references, memory_order_acquire) > 1);
+    }
+    if (copy) {
         body->chunks[0] = copy;
         uint32_t before = old->charged;
         body->charged += copy->charged;
@@ -544,19 +568,30 @@ void body_trim(struct body *body) {
         give(body, before);
     }
     pthread_mutex_unlock(&body->lock);
-    chunk_put(old);
+    if (copy)
+        chunk_put(old);
 }
 
 // ---- reading ----
 
-// Whether a flow brings the byte, and soon enough not to ask for it elsewhere.
-static const struct flow *coming(
-        const struct body *body, uint64_t offset, uint64_t ahead, bool must_be_confirmed) {
+// The flow that brings the byte first, if that is soon enough not to ask for it elsewhere.
+static const struct flow *coming(const struct body *body, uint64_t offset, uint64_t ahead) {
+    const struct flow *best = NULL;
     for (const struct flow *flow = body->flows; flow; flow = flow->next)
         if (flow->position <= offset && offset < flow->end && offset - flow->position <= ahead &&
+                (!best || flow->position > best->position))
+            best = flow;
+    return best;
+}
+
+// How far flows that bring the byte soon go on; `offset`: none does.
+static uint64_t end_of_coming(const struct body *body, uint64_t offset, bool must_be_confirmed) {
+    uint64_t end = offset;
+    for (const struct flow *flow = body->flows; flow; flow = flow->next)
+        if (flow->position <= offset && offset - flow->position <= BODY_AHEAD_BYTES &&
                 (flow->is_confirmed || !must_be_confirmed))
-            return flow;
-    return NULL;
+            end = most(end, flow->end);
+    return end;
 }
 
 // Where nothing else can be done, however long it takes.
@@ -599,6 +634,7 @@ static enum body_look wait_for(struct body *body, struct cache_reader *reader) {
         reader->wait_next->wait_link = &reader->wait_next;
     body->waiters = reader;
     reader->awaits = true;
+    reader->has_waited = true;
     return BODY_COMING;
 }
 
@@ -621,7 +657,7 @@ static enum body_look look(struct body *body, struct cache_reader *reader) {
         show(reader, chunk, start_of(chunk) + span->to);
         return BODY_HERE;
     }
-    const struct flow *flow = coming(body, reader->offset, patience(body), false);
+    const struct flow *flow = coming(body, reader->offset, patience(body));
     if (flow && reader->offset - flow->position <= BODY_AHEAD_BYTES)
         return wait_for(body, reader);
     if (is_on_disk(body, reader->offset))
@@ -635,7 +671,6 @@ static bool is_shown(const struct cache_reader *reader) {
 }
 
 static enum body_look look_once(struct body *body, struct cache_reader *reader) {
-    reader->has_looked = true;
     pthread_mutex_lock(&body->lock);
     unlink_waiter(reader);
     enum body_look found = look(body, reader);
@@ -672,7 +707,7 @@ void body_rest(struct cache_reader *reader) {
 
 void body_leave(struct body *body, struct cache_reader *reader) {
     body_rest(reader);
-    if (!reader->has_looked)
+    if (!reader->has_waited)
         return;
     pthread_mutex_lock(&body->lock);
     unlink_waiter(reader);
@@ -753,9 +788,8 @@ static uint64_t next_flow(const struct body *body, uint64_t offset, uint64_t end
 static bool serves(const struct body *body, uint64_t first, uint64_t last) {
     while (first <= last) {
         uint64_t end = end_of_run(body, first);
-        const struct flow *flow = end == first ? coming(body, first, BODY_AHEAD_BYTES, true) : NULL;
-        if (flow)
-            end = flow->end;
+        if (end == first)
+            end = end_of_coming(body, first, true);
         if (end == first)
             return false;
         first = end;
@@ -793,8 +827,7 @@ bool body_run(struct body *body, uint64_t offset, struct body_hole *run) {
 // ---- holes ----
 
 static uint64_t skip(const struct body *body, uint64_t offset) {
-    const struct flow *flow = coming(body, offset, BODY_AHEAD_BYTES, false);
-    return flow ? flow->end : end_of_run(body, offset);
+    return most(end_of_coming(body, offset, false), end_of_run(body, offset));
 }
 
 static bool find_hole(

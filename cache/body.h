@@ -44,7 +44,8 @@ struct body {
     uint64_t size;             // BODY_SIZE_UNKNOWN until it is known; then it stays
     struct chunk **chunks;     // ascending
     struct chunk *single;      // room for `chunks` of one
-    unsigned chunk_count, chunk_room;
+    _Atomic unsigned chunk_count; // the eviction looks at it without the lock
+    unsigned chunk_room;
     struct flow *flows;
     struct cache_reader *waiters;
     bool is_stream;
@@ -52,7 +53,6 @@ struct body {
     uint64_t charged; // in the budget: the store's, or the streams'
     // On disk. A small one (TIER_SMALL) lies with its head; of another one, chunks.
     struct disk_place place; // `volume` NULL: nowhere, or not yet
-    uint64_t location;       // of its head's record
     struct tier_name *name;  // under which chunks are written; heap. NULL: none was so far
     bool is_unwanted;        // dropped: nothing more is written
     struct chunk *full;      // chunks to be written, counted
@@ -84,7 +84,7 @@ void body_begin(struct body *body, struct flow *flow, uint64_t from, uint64_t en
 void body_confirm(struct body *body, struct flow *flow);
 bool body_is_awaited(struct body *body, const struct flow *flow); // by a reader that has taken all there is
 // What the next `length` bytes of the flow will take of the budget, at the most.
-uint64_t body_cost(const struct body *body, const struct flow *flow, size_t length);
+uint64_t body_cost(struct body *body, const struct flow *flow, size_t length);
 // Copies what is not there yet, and goes on by `length`. What it takes is counted, as far as *reserved, which
 // it lessens, has not been before.
 void body_write(struct body *body, struct flow *flow, const void *data, size_t length, uint64_t *reserved);
@@ -106,14 +106,14 @@ uint32_t body_copy_chunk(struct body *body, struct chunk *chunk, void *out);
 // The flow brings nothing any more, though its owner does not know yet: who waits is woken.
 void body_withdraw(struct body *body, struct flow *flow);
 // It lies on disk from now on. Takes the place over.
-void body_set_place(struct body *body, struct disk_place *place, uint64_t location);
+void body_set_place(struct body *body, struct disk_place *place);
 
-// The place, one more of it (`volume` NULL: there is none), and where its head lies.
-uint64_t body_copy_place(struct body *body, struct disk_place *place);
+// The place, one more of it (`volume` NULL: there is none).
+void body_copy_place(struct body *body, struct disk_place *place);
 // The chunk that begins at `start` ends on disk where `end` says: what lies behind is missing.
 void body_note_disk_end(struct body *body, uint64_t start, uint32_t end);
-void body_hit_disk(struct body *body);             // its head was hit
-struct chunk *body_first_chunk(struct body *body); // counted; NULL: it is not there
+void body_hit_disk(struct body *body, uint64_t location); // the head there was hit
+struct chunk *body_first_chunk(struct body *body);        // counted; NULL: it is not there
 
 // ---- reading ----
 

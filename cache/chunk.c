@@ -10,7 +10,7 @@ size_t chunk_struct_bytes(uint32_t length) {
     return sizeof(struct chunk) + chunk_blocks(length) * sizeof(char *);
 }
 
-struct chunk *chunk_new(struct body *body, uint32_t number, uint32_t length) {
+struct chunk *chunk_new(struct body *body, uint64_t number, uint32_t length) {
     struct chunk *chunk = memory_new(chunk_struct_bytes(length));
     *chunk = (struct chunk){.body = body,
             .references = 1,

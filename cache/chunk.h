@@ -26,7 +26,7 @@ struct chunk {
     struct body *body;
     _Atomic unsigned references; // its body's, readers', flows'
     _Atomic bool is_on_disk;
-    uint32_t number;
+    uint64_t number;
     uint32_t length;  // room for so many bytes
     uint32_t charged; // of the budget
     // by the body's lock, too
@@ -48,7 +48,7 @@ static inline uint32_t chunk_block_bytes(const struct chunk *chunk, uint32_t blo
     return left < BODY_BLOCK_BYTES ? left : BODY_BLOCK_BYTES;
 }
 
-struct chunk *chunk_new(struct body *body, uint32_t number, uint32_t length); // one reference
+struct chunk *chunk_new(struct body *body, uint64_t number, uint32_t length); // one reference
 static inline struct chunk *chunk_get(struct chunk *chunk) {
     atomic_fetch_add_explicit(&chunk->references, 1, memory_order_relaxed);
     return chunk;

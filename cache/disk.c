@@ -142,10 +142,12 @@ static void collect(struct disk *disk) {
 
 // ---- settings ----
 
+// An index, and what `wear` has of memory, keep their size until the next start: both change with every
+// volume that comes or goes, and opening all the others anew would cost more than it gives.
 static bool is_same(const struct volume_settings *a, const struct volume_settings *b) {
     return strcmp(a->path, b->path) == 0 && a->segment_bytes == b->segment_bytes &&
-           a->objects == b->objects && a->small_percent == b->small_percent && a->probe_ms == b->probe_ms &&
-           a->small_memory_bytes == b->small_memory_bytes && a->context == b->context &&
+           a->small_percent == b->small_percent && a->probe_ms == b->probe_ms &&
+           !a->small_memory_bytes == !b->small_memory_bytes && a->context == b->context &&
            a->matches == b->matches && a->keep == b->keep && a->judges_unhit == b->judges_unhit;
 }
 

@@ -129,6 +129,9 @@ void disk_hit_chunk(const struct disk_place *place, uint32_t number);
 // successor whose record would win): waits then, and earlier ones of its variant go as well. Other variants
 // stay, but lie elsewhere afterwards.
 void disk_drop(const struct disk_place *place, uint64_t location, bool is_lasting);
+// The same, durable, for all heads of the name that lie there, up to a write sequence. Waits.
+void disk_drop_until(const struct disk_place *place, uint64_t sequence);
+uint64_t disk_sequence(const struct disk_place *place); // of the latest write there
 
 // ---- purging: waits; durable when it returns ----
 

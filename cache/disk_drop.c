@@ -53,3 +53,11 @@ void disk_drop(const struct disk_place *place, uint64_t location, bool is_lastin
     if (location != DISK_LOCATION_NONE)
         volume_drop(open, place->key, location);
 }
+
+void disk_drop_until(const struct disk_place *place, uint64_t sequence) {
+    disk_purge_key(place->volume, place->key, sequence);
+}
+
+uint64_t disk_sequence(const struct disk_place *place) {
+    return volume_sequence(atomic_load(&place->volume->volume));
+}

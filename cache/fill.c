@@ -295,8 +295,9 @@ static bool reserve(struct cache_fill *fill, size_t bytes) {
     return true;
 }
 
-// Room of a storing fill; 0: it has outgrown the store and is a stream now.
-static size_t storing_room(struct cache_fill *fill) {
+// Room of a storing fill; 0: it has outgrown the store and is a stream now, or `*is_held` until there is
+// room.
+static size_t storing_room(struct cache_fill *fill, void (*wake)(void *owner), void *owner, bool *is_held) {
     struct cache_object *object = fill->object;
     uint64_t maximum = store_limits(fill->cache).maximum_bytes, position = fill->flow.position;
     if (atomic_load_explicit(&object->doomed, memory_order_relaxed))
@@ -308,9 +309,12 @@ static size_t storing_room(struct cache_fill *fill) {
     room = room < ROOM_BYTES ? room : ROOM_BYTES;
     if (announced < room)
         room = announced ? announced : 1; // all has come: never a wait for more
-    if (!reserve(fill, (size_t)room))
-        return become_stream(fill, MARKER_NONE), 0;
-    return (size_t)room;
+    if (reserve(fill, (size_t)room))
+        return (size_t)room;
+    *is_held = tier_will_free(fill, wake, owner);
+    if (!*is_held)
+        become_stream(fill, MARKER_NONE);
+    return 0;
 }
 
 static size_t stream_room(struct cache_fill *fill, void (*wake)(void *owner), void *owner) {
@@ -319,11 +323,14 @@ static size_t stream_room(struct cache_fill *fill, void (*wake)(void *owner), vo
         budget_settle(fill->cache); // nothing was reserved
     pthread_mutex_lock(&object->lock);
     object_reader_passed(object);
-    size_t room = object->is_paced ? object_room(object) : ROOM_BYTES;
+    bool is_paced = object->is_paced;
+    size_t room = is_paced ? object_room(object) : ROOM_BYTES;
     fill->wake = wake;
     fill->owner = owner;
     fill->waiting = room == 0;
     pthread_mutex_unlock(&object->lock);
+    if (!is_paced) // what it brings is others' and takes of the store's budget, unasked
+        budget_settle(fill->cache);
     return room;
 }
 
@@ -331,7 +338,10 @@ size_t cache_fill_room(struct cache_fill *fill, void (*wake)(void *owner), void 
     CHECK(object_phase(fill->object) == PHASE_ARRIVING);
     if (!fill->object->streaming && tier_is_busy(fill, wake, owner))
         return fill->told = 0;
-    size_t room = fill->object->streaming ? 0 : storing_room(fill);
+    bool is_held = false;
+    size_t room = fill->object->streaming ? 0 : storing_room(fill, wake, owner, &is_held);
+    if (is_held)
+        return fill->told = 0;
     if (!room)
         room = stream_room(fill, wake, owner);
     return fill->told = room;
@@ -400,6 +410,9 @@ static void store(struct cache_fill *fill) {
     struct policy_limits limits = store_limits(cache);
     bool is_wanted = !object->head->has_body || (fill->flow.position >= limits.minimum_bytes &&
                                                         fill->flow.position <= limits.maximum_bytes);
+    // Another fill of the same content may have crowded out some of it (CHUNK_SPANS_MAX).
+    if (object->head->has_body && !object_may_have_holes(object) && !body_is_complete(object->body))
+        object->is_partial = true;
     struct shard *shard = index_shard(&cache->index, object->key);
     pthread_mutex_lock(&shard->lock);
     struct entry *entry = object->entry;
@@ -426,13 +439,15 @@ static bool is_part(const struct cache_fill *fill) {
     return fill->is_resuming || fill->object->head->http.status == 206;
 }
 
-// What came until the end of the message is all there is.
+// What came until the end of the message is all there is. What is no 200 was not known to be a whole before.
 static void settle_size(struct cache_fill *fill) {
     struct cache_object *object = fill->object;
+    if (fill->content_length < 0 || (object->size == SIZE_UNKNOWN && object->head->has_body && !object->end))
+        object->size = fill->flow.position;
     if (fill->content_length >= 0)
         return;
-    object->size = fill->flow.position;
     body_set_size(object->body, fill->flow.position);
+    fill_end_flow(fill); // nobody waits for it any more: all has come
     body_trim(object->body);
 }
 

@@ -67,7 +67,8 @@ static void set_extent(struct cache_fill *fill, const struct cache_response *res
 }
 
 static void publish_head(
-        struct cache_object *object, struct stored_head *head, const char *reason, bool is_refused) {
+        struct cache_fill *fill, struct stored_head *head, const char *reason, bool is_refused) {
+    struct cache_object *object = fill->object;
     pthread_mutex_lock(&object->lock);
     object->head = head;
     object->reason = reason;
@@ -101,7 +102,7 @@ static enum fill_kind begin_stream(struct cache_fill *fill, const struct arrival
     if (atomic_load_explicit(&object->body->references, memory_order_acquire) == 1)
         body_become_stream(object->body);
     begin_flow(fill);
-    publish_head(object, head, arrival->verdict.reason, true);
+    publish_head(fill, head, arrival->verdict.reason, true);
     return FILL_STREAM;
 }
 
@@ -138,16 +139,19 @@ static enum fill_kind begin_storing(struct cache_fill *fill, struct arrival *arr
     if (!fill->is_resuming)
         object->body->fingerprint = object->key.low;
     if (!budget_take(fill->cache, memory_cost(head->bytes))) {
-        free(head);
-        arrival->verdict = (struct policy_verdict){false, false, "no-room"};
-        return refuse(fill, arrival);
+        if (!tier_is_writing(fill->cache)) {
+            free(head);
+            arrival->verdict = (struct policy_verdict){false, false, "no-room"};
+            return refuse(fill, arrival);
+        }
+        budget_charge(fill->cache, memory_cost(head->bytes)); // a head's too much until something is written
     }
     object->charged += memory_cost(head->bytes);
     bool is_shared = !head->freshness.no_cache && head->freshness.lifetime_s > head->freshness.initial_age_s;
     mark(fill, is_shared ? MARKER_NONE : MARKER_ALONE);
     partial_choose_body(fill, head);
     begin_flow(fill);
-    publish_head(object, head, arrival->verdict.reason, false);
+    publish_head(fill, head, arrival->verdict.reason, false);
     return FILL_STORE;
 }
 
@@ -157,23 +161,29 @@ static bool has_range(const struct cache_fill *fill) {
     return fill->request && http_field_find(&fill->request->http, FIELD_RANGE, 0);
 }
 
-static void drop_resumed(struct cache_fill *fill) {
-    fill_end_flow(fill);
-    if (fill->resumed)
-        object_put(fill->resumed);
+// Others may be looking at the fill in the index: whether it asks what they would ask.
+static struct cache_object *change_question(struct cache_fill *fill, bool is_of_range) {
+    struct shard *shard = index_shard(&fill->cache->index, fill->object->key);
+    pthread_mutex_lock(&shard->lock);
+    struct cache_object *resumed = fill->resumed;
     fill->resumed = NULL;
+    fill->asks_range = is_of_range;
+    fill->asks_whole &= !is_of_range;
+    pthread_mutex_unlock(&shard->lock);
+    return resumed;
 }
 
 // The validators and the range were not what the origin answered to: once more, without.
 static enum fill_kind ask_again(struct cache_fill *fill, const char **reason) {
     bool is_of_range = fill->resumed && has_range(fill);
     fill_drop_bases(fill);
-    drop_resumed(fill);
+    fill_end_flow(fill);
+    struct cache_object *resumed = change_question(fill, is_of_range);
+    if (resumed)
+        object_put(resumed);
     free(fill->validators);
     fill->validators = NULL;
     fill->validators_length = 0;
-    fill->asks_range = is_of_range;
-    fill->asks_whole &= !is_of_range;
     if (is_of_range)
         fill_write_own_range(fill);
     return *reason = "validator-differs", FILL_AGAIN;
@@ -307,8 +317,10 @@ void cache_update_by_head(
     struct cache_object *objects[HEADS_MAX];
     struct entry_name name = store_name(cache, query);
     struct shard *shard = index_shard(&cache->index, name.key);
-    tier_look(cache, &name, &query->now, false, NULL);
+    struct tier_pins pins;
+    tier_look(cache, &name, &query->now, false, NULL, &pins);
     unsigned count = collect(shard, &name, query->head, objects);
+    tier_unpin(&pins);
     struct cache_control asked;
     cache_control_parse(query->head, &asked);
     for (unsigned i = 0; i < count; i++) {
@@ -410,10 +422,15 @@ static enum fill_kind resume(
     struct cache_object *object = fill->object;
     const struct cache_object *resumed = fill->resumed;
     struct cache_response whole = *response;
-    struct http_head merged;
+    struct http_head base = resumed->head->http, merged;
     struct arrival arrival;
     struct policy_limits limits = store_limits(fill->cache);
-    update_merge(&merged, &resumed->head->http, response->head);
+    // A part that has lost some of it to the eviction while it is read: judged as what it is a part of.
+    if (base.status == 206)
+        partial_read_head(&base, &resumed->head->http);
+    update_merge(&merged, &base, response->head);
+    if (resumed->head->http.status == 206)
+        free(base.fields);
     whole.head = &merged;
     whole.content_length = (int64_t)resumed->size;
     fill->content_length = (int64_t)fill->hole.last + 1;

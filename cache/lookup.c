@@ -322,7 +322,7 @@ static void hit_stored(struct cache_object *object) {
     uint8_t frequency = atomic_load_explicit(&object->node.frequency, memory_order_relaxed);
     eviction_hit(&object->node);
     if (frequency < EVICTION_FREQUENCY_MAXIMUM)
-        body_hit_disk(object->body);
+        body_hit_disk(object->body, atomic_load_explicit(&object->location, memory_order_relaxed));
 }
 
 // One pass with the lock held. False when a fill is needed and there is none to spare yet.
@@ -459,10 +459,12 @@ enum lookup cache_lookup(struct cache *cache, const struct cache_query *query, s
         search.name = store_name(cache, query);
         search.shard = index_shard(&cache->index, search.name.key);
         tier_leave(reader);
-        if (tier_look(cache, &search.name, &query->now, !query->skips_disk, reader) == TIER_WAIT)
+        struct tier_pins pins;
+        if (tier_look(cache, &search.name, &query->now, !query->skips_disk, reader, &pins) == TIER_WAIT)
             return *reason = "disk", LOOKUP_WAIT;
         lookup = search_index(&search, fill);
         finish_lookup(&search, lookup, fill);
+        tier_unpin(&pins);
     } else {
         lookup = pass(&search, is_on, fill);
     }
@@ -499,9 +501,11 @@ void lookup_preview(struct cache *cache, const struct cache_query *query, struct
         search.reason = "absent";
         search.name = store_name(cache, query);
         search.shard = index_shard(&cache->index, search.name.key);
-        tier_look(cache, &search.name, &query->now, false, NULL);
+        struct tier_pins pins;
+        tier_look(cache, &search.name, &query->now, false, NULL, &pins);
         preview->fill = new_fill(&search, query->head, NULL);
         preview_decision(&search, preview);
+        tier_unpin(&pins);
     } else {
         preview->is_unavailable = is_unaskable(&search);
     }

@@ -10,6 +10,7 @@ struct cache_object *object_new(struct cache *cache, bool is_stream) {
     *object = (struct cache_object){.cache = cache,
             .references = 1,
             .size = SIZE_UNKNOWN,
+            .location = DISK_LOCATION_NONE,
             .streaming = is_stream,
             .is_paced = is_stream,
             .frees = is_stream,

@@ -44,7 +44,11 @@ struct cache_object {
     struct body *body;         // counted; its own until its head tells whose content it shares
     uint64_t start, end;       // of a 206: the first byte it gives, and the one behind its last; else 0
     _Atomic uint64_t size;     // of the representation; SIZE_UNKNOWN: not known in advance
-    bool is_partial;           // stored with holes, or from several messages
+    _Atomic bool is_partial;   // stored with holes, or from several messages
+    _Atomic uint64_t
+            location; // of its head's record, in the body's place; DISK_LOCATION_NONE: none, or not yet
+    _Atomic uint64_t sequence; // up to which it was written
+    _Atomic bool is_unwanted;  // dropped: is not to be found on disk any more
     uint64_t charged;          // for this struct, its head and its fill; in the budget
     uint64_t charged_stream;   // the same for a stream
 

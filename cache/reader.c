@@ -253,6 +253,10 @@ bool cache_reader_seek(struct cache_reader *reader, uint64_t offset) {
     CHECK(object);
     if (object->size != SIZE_UNKNOWN && offset > object->size)
         return false;
+    // What it was shown says nothing of what lies before that, and it awaits other bytes now.
+    body_rest(reader);
+    if (reader->has_waited)
+        body_leave(object->body, reader);
     if (!reader->linked) {
         reader->offset = offset;
         return true;
@@ -268,7 +272,8 @@ void cache_reader_detach(struct cache_reader *reader) {
     tier_leave(reader);
     if (!object)
         return;
-    if (reader->has_looked)
+    body_rest(reader);
+    if (reader->has_waited)
         body_leave(object->body, reader);
     if (reader->linked) {
         pthread_mutex_lock(&object->lock);

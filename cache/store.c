@@ -26,6 +26,13 @@ static struct chunk *chunk_of(struct eviction_node *node) {
     return CONTAINER_OF(node, struct chunk, node);
 }
 
+// Whether there are chunks that will be evicted one by one, and are of no use without their head: it goes
+// last.
+static bool has_chunks(const struct body *body) {
+    return atomic_load_explicit(&body->is_by_chunks, memory_order_relaxed) && body_can_ask(body) &&
+           atomic_load_explicit(&body->chunk_count, memory_order_relaxed) > 0;
+}
+
 // What somebody reads stays in memory until it is released: evicting it would free nothing.
 static bool claim(struct eviction_node *node) {
     if (node->kind == EVICTION_CHUNK) {
@@ -40,7 +47,7 @@ static bool claim(struct eviction_node *node) {
         return true;
     }
     struct cache_object *object = object_of(node);
-    if (atomic_load_explicit(&object->references, memory_order_relaxed) > 1)
+    if (atomic_load_explicit(&object->references, memory_order_relaxed) > 1 || has_chunks(object->body))
         return false;
     object_get(object);
     return true;

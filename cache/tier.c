@@ -53,6 +53,14 @@ static struct cache_fill *take_held(struct cache *cache) {
     return held;
 }
 
+void tier_dirty_ends(struct cache *cache, uint64_t dirty_bytes) {
+    pthread_mutex_lock(&cache->dirty_lock);
+    cache->dirty_bytes -= dirty_bytes;
+    if (dirty_bytes)
+        take_held(cache);
+    pthread_mutex_unlock(&cache->dirty_lock);
+}
+
 void tier_job_ends(struct cache *cache, uint64_t dirty_bytes) {
     pthread_mutex_lock(&cache->dirty_lock);
     cache->dirty_bytes -= dirty_bytes;
@@ -63,18 +71,21 @@ void tier_job_ends(struct cache *cache, uint64_t dirty_bytes) {
     pthread_mutex_unlock(&cache->dirty_lock);
 }
 
+// Of a small memory not more than half: what comes meanwhile has to lie there, too.
 static uint64_t dirty_limit(struct cache *cache) {
-    uint64_t limit =
-            atomic_load_explicit(&cache->budget.limit, memory_order_relaxed) / 100 * TIER_DIRTY_PERCENT;
-    return limit > TIER_DIRTY_LEAST_BYTES ? limit : TIER_DIRTY_LEAST_BYTES;
+    uint64_t memory = atomic_load_explicit(&cache->budget.limit, memory_order_relaxed);
+    uint64_t limit = memory / 100 * TIER_DIRTY_PERCENT, least = TIER_DIRTY_LEAST_BYTES;
+    if (least > memory / 2)
+        least = memory / 2 + 1;
+    return limit > least ? limit : least;
 }
 
-bool tier_is_busy(struct cache_fill *fill, void (*wake)(void *owner), void *owner) {
+static bool hold(struct cache_fill *fill, uint64_t most, void (*wake)(void *owner), void *owner) {
     struct cache *cache = fill->cache;
     if (!cache->disk)
         return false;
     pthread_mutex_lock(&cache->dirty_lock);
-    bool is_busy = cache->dirty_bytes >= dirty_limit(cache);
+    bool is_busy = cache->dirty_bytes >= most;
     if (is_busy && !fill->is_held) {
         fill->wake = wake;
         fill->owner = owner;
@@ -84,6 +95,21 @@ bool tier_is_busy(struct cache_fill *fill, void (*wake)(void *owner), void *owne
     }
     pthread_mutex_unlock(&cache->dirty_lock);
     return is_busy;
+}
+
+bool tier_is_busy(struct cache_fill *fill, void (*wake)(void *owner), void *owner) {
+    return hold(fill, dirty_limit(fill->cache), wake, owner);
+}
+
+bool tier_will_free(struct cache_fill *fill, void (*wake)(void *owner), void *owner) {
+    return hold(fill, 1, wake, owner);
+}
+
+bool tier_is_writing(struct cache *cache) {
+    pthread_mutex_lock(&cache->dirty_lock);
+    bool is_writing = cache->dirty_bytes > 0;
+    pthread_mutex_unlock(&cache->dirty_lock);
+    return is_writing;
 }
 
 void tier_wait_no_more(struct cache_fill *fill) {
@@ -134,7 +160,9 @@ static struct cache_object *object_of(struct cache *cache, struct cache_key key,
         body_write(object->body, &flow, found->content, found->content_bytes, &reserved);
         body_end(object->body, &flow);
     }
-    body_set_place(object->body, &found->place, found->location);
+    body_set_place(object->body, &found->place);
+    atomic_init(&object->location, found->location);
+    atomic_init(&object->sequence, found->sequence);
     if (found->gives_ranges && object->size != SIZE_UNKNOWN && partial_is_provable(object->head))
         body_set_can_ask(object->body);
     object_charge(object, memory_cost(object->head->bytes), false);
@@ -166,21 +194,31 @@ static struct entry *find_or_add(struct cache *cache, struct shard *shard, const
     return entry;
 }
 
-// The last one read comes first into the list of the newest first.
+static bool has_later(struct cache_object **objects, unsigned at) {
+    for (unsigned i = 0; i < at; i++)
+        if (vary_is_same(objects[i]->head, objects[at]->head))
+            return true;
+    return false;
+}
+
+// The last one read comes first into the list of the newest first. After a crash an earlier version lies
+// there, too.
 static void link_all(
         struct cache *cache, struct entry *entry, struct cache_object **objects, unsigned count) {
-    while (count > 0)
-        if (!is_superfluous(entry, objects[--count]))
+    while (count-- > 0)
+        if (!has_later(objects, count) && !is_superfluous(entry, objects[count]))
             store_link(cache, entry, objects[count]);
 }
 
-static void take_heads(
-        struct cache *cache, const struct entry_name *name, struct disk_head *heads, uint64_t purges) {
-    struct cache_object *objects[INDEX_VARIANTS_MAX];
+// `pins` are counted: until they are put, they stay in memory.
+static void take_heads(struct cache *cache, const struct entry_name *name, struct disk_head *heads,
+        uint64_t purges, struct tier_pins *pins) {
+    struct cache_object **objects = pins->objects;
     unsigned count = 0;
     for (struct disk_head *found = heads; found && count < INDEX_VARIANTS_MAX; found = found->next)
         if (is_usable(found))
             objects[count++] = object_of(cache, name->key, found);
+    pins->count = count;
     struct shard *shard = index_shard(&cache->index, name->key);
     pthread_mutex_lock(&shard->lock);
     if (atomic_load_explicit(&cache->purges, memory_order_acquire) == purges) {
@@ -191,19 +229,24 @@ static void take_heads(
             store_release(cache, shard, entry);
     }
     pthread_mutex_unlock(&shard->lock);
-    for (unsigned i = 0; i < count; i++)
-        object_put(objects[i]);
+}
+
+void tier_unpin(struct tier_pins *pins) {
+    for (unsigned i = 0; i < pins->count; i++)
+        object_put(pins->objects[i]);
+    pins->count = 0;
 }
 
 // 0, -EAGAIN: it would wait; anything else counts as nothing.
-static int load(struct cache *cache, const struct entry_name *name, struct moment now, bool may_wait) {
+static int load(struct cache *cache, const struct entry_name *name, struct moment now, bool may_wait,
+        struct tier_pins *pins) {
     struct disk_name disk_name = tier_disk_name(name);
     struct head_record_now record_now = {now, cache->boot};
     uint64_t purges = atomic_load_explicit(&cache->purges, memory_order_acquire);
     struct disk_head *heads = NULL;
     int error = disk_read_heads(cache->disk, &disk_name, &record_now, may_wait, &heads);
     if (error == 0)
-        take_heads(cache, name, heads, purges);
+        take_heads(cache, name, heads, purges, pins);
     disk_heads_free(heads);
     if (error == 0)
         budget_settle(cache);
@@ -243,8 +286,10 @@ static void wake_waiters(struct load *load) {
 
 static void load_run(struct disk_job *job) {
     struct load *load_ = CONTAINER_OF(job, struct load, job);
-    load(load_->cache, &load_->name->entry, load_->now, true);
+    struct tier_pins pins = {.count = 0};
+    load(load_->cache, &load_->name->entry, load_->now, true, &pins);
     wake_waiters(load_);
+    tier_unpin(&pins);
 }
 
 static void load_give_up(struct disk_job *job) {
@@ -375,11 +420,12 @@ static bool is_loaded(struct cache *cache, const struct entry_name *name) {
 }
 
 enum tier_look tier_look(struct cache *cache, const struct entry_name *name, const struct moment *now,
-        bool may_wait, struct cache_reader *reader) {
+        bool may_wait, struct cache_reader *reader, struct tier_pins *pins) {
     struct disk_name disk_name = tier_disk_name(name);
+    pins->count = 0;
     if (!cache->disk || is_loaded(cache, name) || !disk_may_have(cache->disk, &disk_name))
         return TIER_KNOWN;
-    if (load(cache, name, *now, false) != -EAGAIN || !may_wait || !reader)
+    if (load(cache, name, *now, false, pins) != -EAGAIN || !may_wait || !reader)
         return TIER_KNOWN;
     if (wait_with_others(index_shard(&cache->index, name->key), name, reader))
         return TIER_WAIT;

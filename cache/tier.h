@@ -22,14 +22,21 @@ struct entry_name;
 
 // ---- looking up; hold no lock ----
 
+// What was just read, counted: it is not evicted before it has been looked at.
+struct tier_pins {
+    struct cache_object *objects[INDEX_VARIANTS_MAX];
+    unsigned count;
+};
+void tier_unpin(struct tier_pins *pins); // hold no lock
+
 enum tier_look {
     TIER_KNOWN, // the index has all that is stored under the name
     TIER_WAIT,  // it is being read: `reader` will be woken
 };
 // Brings what the disk has under the name into the index. With `reader` NULL, or `may_wait` false, nothing is
-// begun that would have to be waited for.
+// begun that would have to be waited for. `pins` are to be put, whatever it returns.
 enum tier_look tier_look(struct cache *cache, const struct entry_name *name, const struct moment *now,
-        bool may_wait, struct cache_reader *reader);
+        bool may_wait, struct cache_reader *reader, struct tier_pins *pins);
 bool tier_may_have(struct cache *cache, const struct entry_name *name); // without I/O
 // An unsafe request has made what the disk has under the name invalid.
 void tier_invalidate(struct cache *cache, const struct entry_name *name, const struct moment *now);
@@ -51,6 +58,9 @@ void tier_flush(struct cache_object *object);
 void tier_forget(struct cache_object *object);
 // Whether too much waits to be written: `wake` is then called once there is room, as the fill's.
 bool tier_is_busy(struct cache_fill *fill, void (*wake)(void *owner), void *owner);
+// There is no room in memory: whether something is being written, so that there will be. As above.
+bool tier_will_free(struct cache_fill *fill, void (*wake)(void *owner), void *owner);
+bool tier_is_writing(struct cache *cache);
 void tier_wait_no_more(struct cache_fill *fill);
 
 // Waits until nothing is written or read any more, TIER_STOP_MS at the most.

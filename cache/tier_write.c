@@ -47,11 +47,13 @@ static bool is_unwanted(struct body *body) {
 }
 
 // The record of what was dropped meanwhile goes again.
-static void settle(struct body *body, struct disk_place *place, uint64_t location) {
+static void settle(struct cache_object *object, struct disk_place *place, uint64_t location) {
     struct disk_place copy = disk_place_get(place);
-    body_set_place(body, place, location);
-    if (is_unwanted(body))
-        disk_drop(&copy, location, false);
+    body_set_place(object->body, place);
+    atomic_store(&object->sequence, disk_sequence(&copy));
+    atomic_store(&object->location, location);
+    if (atomic_load(&object->is_unwanted))
+        disk_drop(&copy, location, atomic_load_explicit(&object->contradicted, memory_order_relaxed));
     disk_place_put(&copy);
 }
 
@@ -67,7 +69,7 @@ static void put_head(struct write *write, bool has_content, const struct iovec *
             content ? 1 : 0, &place, &location);
     free(whole);
     if (error == 0)
-        settle(object->body, &place, location);
+        settle(object, &place, location);
     disk_place_put(&place);
 }
 
@@ -108,7 +110,8 @@ static void run_chunk(struct write *write) {
 static void run_head(struct write *write) {
     struct cache_object *object = write->object;
     struct disk_place place = {.volume = NULL};
-    uint64_t location = body_copy_place(object->body, &place);
+    uint64_t location = atomic_load(&object->location);
+    body_copy_place(object->body, &place);
     if (!place.volume) {
         if (object->size <= RECORD_SMALL_BYTES) // it was not to be written before, or could not be
             run_whole(write);
@@ -117,21 +120,36 @@ static void run_head(struct write *write) {
     struct head_record record = record_of(write);
     record.generation = place.generation;
     if (disk_put_update(&place, &record, object->head, &location) == 0)
-        settle(object->body, &place, location);
+        settle(object, &place, location);
     disk_place_put(&place);
 }
 
 static void run_forget(struct write *write) {
     struct disk_place place = {.volume = NULL};
-    uint64_t location = body_copy_place(write->object->body, &place);
+    body_copy_place(write->object->body, &place);
     if (place.volume)
-        disk_drop(&place, location, true);
+        disk_drop_until(&place, atomic_load(&write->object->sequence));
     disk_place_put(&place);
+}
+
+// What was purged while it arrives is not to come back with the rest of it.
+static bool is_dropped(const struct write *write) {
+    switch (write->kind) {
+    case WRITE_WHOLE:
+    case WRITE_HEAD:
+        return atomic_load(&write->object->is_unwanted);
+    case WRITE_CHUNK:
+        return atomic_load_explicit(&write->object->doomed, memory_order_relaxed) ||
+               is_unwanted(write->object->body);
+    case WRITE_FORGET:
+        return false;
+    }
+    UNREACHABLE("a kind of write");
 }
 
 static void write_run(struct disk_job *job) {
     struct write *write = CONTAINER_OF(job, struct write, job);
-    if (write->kind != WRITE_FORGET && is_unwanted(write->object->body))
+    if (is_dropped(write))
         return;
     switch (write->kind) {
     case WRITE_WHOLE:
@@ -150,7 +168,9 @@ static void write_run(struct disk_job *job) {
 }
 
 static void write_give_up(struct disk_job *job) {
-    (void)job; // nobody waits for it
+    struct write *write = CONTAINER_OF(job, struct write, job);
+    tier_dirty_ends(write->cache, write->dirty_bytes); // fills do not wait for a slow disk
+    write->dirty_bytes = 0;
 }
 
 static void write_done(struct disk_job *job) {
@@ -261,9 +281,13 @@ void tier_forget(struct cache_object *object) {
     pthread_mutex_lock(&body->lock);
     body->is_unwanted = true;
     pthread_mutex_unlock(&body->lock);
-    uint64_t location = body_copy_place(body, &place);
-    if (!place.volume)
+    atomic_store(&object->is_unwanted, true);
+    body_copy_place(body, &place);
+    uint64_t location = atomic_load(&object->location);
+    if (!place.volume || location == DISK_LOCATION_NONE) {
+        disk_place_put(&place);
         return;
+    }
     disk_drop(&place, location, false);
     disk_place_put(&place);
     // Nothing comes in its place whose record would be the later one.

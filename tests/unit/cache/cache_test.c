@@ -563,9 +563,31 @@ static void invalidating(void) {
     cache_free(cache);
 }
 
+// Whatever its status, a stored response knows its length.
+static void lengths_of_other_statuses(void) {
+    static const int rows[] = {200, 203, 301, 404, 410};
+    struct cache *cache = cache_new(&(struct cache_limits){.memory_bytes = 1 << 20});
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct play play;
+        cache_purge_all(cache);
+        play_get(&play, cache, "/a", PLAY_NOW);
+        CU_ASSERT_EQUAL(play_answer(&play, rows[i], "Cache-Control: max-age=60\n", 10), FILL_STORE);
+        play_send(&play, 10);
+        play_finish(&play);
+        play_end(&play);
+        CU_ASSERT_EQUAL(play_get(&play, cache, "/a", PLAY_NOW), LOOKUP_HIT);
+        CU_ASSERT_EQUAL(play_head(&play), READ_READY);
+        CU_ASSERT_EQUAL(play.head.content_length, 10);
+        CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_END);
+        CU_ASSERT_EQUAL(play.received, 10);
+        play_end(&play);
+    }
+    cache_free(cache);
+}
+
 SUITE(cache, CASE(miss_then_hit), CASE(small_in_one_piece), CASE(scope), CASE(passing),
         CASE(request_without_storing), CASE(nothing_is_stored_without_memory), CASE(joining), CASE(marker),
         CASE(marker_gives_way), CASE(markers_are_bounded), CASE(conditional_miss), CASE(abandoning),
         CASE(cut_short_is_never_stored), CASE(no_body), CASE(variants), CASE(variants_are_bounded),
         CASE(replacing), CASE(older_does_not_replace_newer), CASE(purging_by_pattern), CASE(purging),
-        CASE(invalidating))
+        CASE(invalidating), CASE(lengths_of_other_statuses))

@@ -838,8 +838,216 @@ static void threads(void) {
     free_exactly(cache, before);
 }
 
-#define LARGE (UINT64_C(4) << 20) // in several chunks
-#define ROOMY (UINT64_C(32) << 20)
+// ---- large objects ----
+
+#define MIB (UINT64_C(1) << 20)
+#define LARGE (64 * MIB)
+#define LARGE_HEAD FRESH STRONG "Accept-Ranges: bytes\n"
+
+struct origin { // what it was asked for
+    uint64_t bytes;
+    unsigned requests;
+};
+
+// Answers the range that is asked for, its client's own without any of the store's.
+static void serve_fill(
+        struct play *play, uint64_t first, uint64_t last, uint64_t size, struct origin *origin) {
+    uint64_t from = first, to = last;
+    if (!asked_hole(play, size, &from, &to)) {
+        from = first;
+        to = last;
+    }
+    CU_ASSERT_EQUAL(answer_part(play, from, to, size, LARGE_HEAD), FILL_STORE);
+    send_all(play, to + 1);
+    origin->bytes += to - from + 1;
+    origin->requests++;
+}
+
+static void read_range(
+        struct cache *cache, uint64_t first, uint64_t last, uint64_t size, struct origin *origin) {
+    struct play play;
+    enum read read;
+    ask(&play, cache, first, last, NOW);
+    if (play.fill)
+        serve_fill(&play, first, last, size, origin);
+    CU_ASSERT_EQUAL_FATAL(play_head(&play), READ_READY);
+    CU_ASSERT_TRUE(cache_reader_seek(&play.reader, first));
+    play.received = first;
+    while ((read = play_read(&play, last + 1 - play.received)) == READ_HOLE) {
+        play.fill = cache_reader_fill(&play.reader, &play.query, last + 1);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(play.fill);
+        serve_fill(&play, first, last, size, origin);
+    }
+    CU_ASSERT_EQUAL_FATAL(read, READ_READY);
+    play_end(&play);
+}
+
+// Every other MiB and a half of it.
+static void fill_half(struct cache *cache, struct origin *origin) {
+    for (uint64_t at = 0; at < LARGE; at += 3 * MIB)
+        read_range(cache, at, at + 3 * MIB / 2 < LARGE ? at + 3 * MIB / 2 - 1 : LARGE - 1, LARGE, origin);
+}
+
+// Cold, half filled and full: the origin sends hardly more than there is, whatever the ranges.
+static void random_ranges_of_a_large_object(void) {
+    unsigned state = 1;
+    for (unsigned start = 0; start < 3; start++) {
+        struct cache *cache =
+                cache_new(&(struct cache_limits){.memory_bytes = 128 * MIB, .maximum_object_bytes = LARGE});
+        uint64_t before = stats_of(cache).bytes;
+        struct origin origin = {0};
+        if (start == 1)
+            fill_half(cache, &origin);
+        if (start == 2)
+            read_range(cache, 0, LARGE - 1, LARGE, &origin);
+        CU_ASSERT_TRUE(start < 2 || origin.bytes == LARGE);
+        for (unsigned i = 0; i < 500; i++) {
+            uint64_t first = (uint64_t)rand_r(&state) % LARGE,
+                     length = (uint64_t)rand_r(&state) % (i % 5 ? 200000 : 3 * MIB);
+            read_range(cache, first, first + length < LARGE ? first + length : LARGE - 1, LARGE, &origin);
+        }
+        CU_ASSERT_TRUE(origin.bytes <= LARGE + LARGE / 10);
+        CU_ASSERT_TRUE(start < 2 || origin.bytes == LARGE);
+        free_exactly(cache, before);
+    }
+}
+
+#define MOST (16 * MIB)
+
+// Where there is not room for all, chunks go one by one, and come back one by one.
+static void chunks_are_evicted_one_by_one(void) {
+    struct cache *cache =
+            cache_new(&(struct cache_limits){.memory_bytes = MOST, .maximum_object_bytes = MOST});
+    uint64_t before = stats_of(cache).bytes;
+    struct origin origin = {0};
+    unsigned state = 7;
+    read_range(cache, 0, MOST - 1, MOST, &origin);
+    CU_ASSERT_TRUE(origin.bytes >= MOST); // what is evicted before it is read is asked for again
+    CU_ASSERT_TRUE(stats_of(cache).bytes <= MOST);
+    CU_ASSERT_EQUAL(stats_of(cache).objects, 1);
+    for (unsigned i = 0; i < 100; i++) {
+        uint64_t first = (uint64_t)rand_r(&state) % (MOST - 1000), was = origin.bytes;
+        read_range(cache, first, first + 999, MOST, &origin);
+        uint64_t chunks = (first + 999) / MIB - first / MIB + 1;
+        CU_ASSERT_TRUE(origin.bytes - was <= chunks * MIB);
+        was = origin.bytes;
+        read_range(cache, first, first + 999, MOST, &origin); // it is there now
+        CU_ASSERT_EQUAL(origin.bytes, was);
+        CU_ASSERT_TRUE(stats_of(cache).bytes <= MOST);
+        CU_ASSERT_EQUAL(stats_of(cache).objects, 1);
+    }
+    CU_ASSERT_TRUE(origin.bytes > MOST);
+    free_exactly(cache, before);
+}
+
+// All that is missing ahead of a reader can be asked for at once, as far as CACHE_AHEAD_BYTES.
+static void several_holes_at_once(void) {
+    struct cache *cache =
+            cache_new(&(struct cache_limits){.memory_bytes = 128 * MIB, .maximum_object_bytes = LARGE});
+    uint64_t before = stats_of(cache).bytes, end = 0, first, last;
+    struct origin origin = {0};
+    struct cache_fill *fills[20];
+    struct play play;
+    unsigned count = 0;
+    for (uint64_t at = 0; at < LARGE; at += 2 * MIB)
+        read_range(cache, at, at + 999, LARGE, &origin);
+    uint64_t there = origin.bytes;
+    CU_ASSERT_EQUAL(there, 1000 + 31 * MIB); // the first as it was asked for, what follows in chunks
+    read_range(cache, 0, 0, LARGE, &origin);
+    CU_ASSERT_EQUAL(play_get(&play, cache, "/a", NOW), LOOKUP_MISS);
+    CU_ASSERT_EQUAL(play_head(&play), READ_WAIT);
+    serve_fill(&play, 0, LARGE - 1, LARGE, &origin);
+    CU_ASSERT_EQUAL(play_head(&play), READ_READY);
+    CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_HOLE);
+    while (count < 20 && (fills[count] = cache_reader_fill(&play.reader, &play.query, UINT64_MAX))) {
+        struct play other = {.fill = fills[count++]};
+        CU_ASSERT_TRUE(asked_hole(&other, LARGE, &first, &last));
+        CU_ASSERT_TRUE(first >= end);
+        CU_ASSERT_EQUAL(last % MIB, MIB - 1);
+        end = last + 1;
+    }
+    CU_ASSERT_TRUE(count >= 7 && count <= 9);
+    CU_ASSERT_TRUE(end <= play.received + CACHE_AHEAD_BYTES + MIB);
+    CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_WAIT);
+    while (count) { // the furthest first
+        play.fill = fills[--count];
+        serve_fill(&play, 0, 0, LARGE, &origin);
+    }
+    CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_HOLE);
+    CU_ASSERT_TRUE(play.received >= end);
+    play_end(&play);
+    free_exactly(cache, before);
+}
+
+// The ranges of one request may go back and forth within a chunk: what lies before a run is not there because
+// the run is.
+static void seeks_back_to_a_hole(void) {
+    struct cache *cache = new_cache(1 << 20);
+    uint64_t before = stats_of(cache).bytes;
+    struct play play;
+    store_part(cache, 5000, 5999, SIZE, FRESH STRONG, 0, NOW);
+    CU_ASSERT_EQUAL(ask(&play, cache, 5000, 5999, NOW), LOOKUP_HIT);
+    CU_ASSERT_EQUAL(play_head(&play), READ_READY);
+    CU_ASSERT_TRUE(cache_reader_seek(&play.reader, 5500));
+    play.received = 5500;
+    CU_ASSERT_EQUAL(play_read(&play, 10), READ_READY);
+    CU_ASSERT_TRUE(cache_reader_seek(&play.reader, 4999));
+    play.received = 4999;
+    CU_ASSERT_EQUAL(play_read(&play, 1), READ_HOLE);
+    CU_ASSERT_TRUE(cache_reader_seek(&play.reader, 5000));
+    play.received = 5000;
+    CU_ASSERT_EQUAL(play_read(&play, 1000), READ_READY);
+    play_end(&play);
+    free_exactly(cache, before);
+}
+
+// A purge in mid-flight makes a stream of what arrives; a hole of it that is asked for still comes.
+static void a_hole_of_what_becomes_a_stream(void) {
+    struct cache *cache = cache_new(&(struct cache_limits){.memory_bytes = 32 * MIB});
+    uint64_t before = stats_of(cache).bytes, size = 6 * MIB, first, last;
+    struct play fetch, play;
+    struct cache_fill *hole;
+    play_get(&fetch, cache, "/a", NOW);
+    play_answer(&fetch, 200, LARGE_HEAD, (int64_t)size);
+    play_send(&fetch, MIB / 2);
+    CU_ASSERT_EQUAL(play_get(&play, cache, "/a", NOW), LOOKUP_JOIN);
+    CU_ASSERT_EQUAL(play_head(&play), READ_READY);
+    CU_ASSERT_TRUE(cache_reader_seek(&play.reader, 4 * MIB));
+    play.received = 4 * MIB;
+    CU_ASSERT_EQUAL(play_read(&play, 1), READ_HOLE); // too far ahead to wait for
+    hole = cache_reader_fill(&play.reader, &play.query, 4 * MIB + 10);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(hole);
+    cache_purge_all(cache);
+    CU_ASSERT_EQUAL(play_head(&fetch), READ_READY);
+    for (int i = 0; i < 40; i++) { // becomes a stream, paced by its slowest
+        play_send(&fetch, MIB / 10);
+        play_read(&fetch, UINT64_MAX);
+    }
+    struct play other = {.fill = hole};
+    CU_ASSERT_TRUE(asked_hole(&other, size, &first, &last));
+    CU_ASSERT_EQUAL(first, 4 * MIB);
+    CU_ASSERT_EQUAL(last, 5 * MIB - 1);
+    answer_part(&other, first, last, size, LARGE_HEAD);
+    play_send(&other, MIB / 2);
+    CU_ASSERT_EQUAL(play_read(&play, MIB / 2), READ_READY);
+    CU_ASSERT_EQUAL(play.received, 4 * MIB + MIB / 2);
+    play_end(&play); // the reader goes, the hole's bytes still come
+    while (fetch.sent < size) {
+        play_send(&fetch, size - fetch.sent);
+        play_read(&fetch, UINT64_MAX);
+    }
+    play_send(&other, MIB / 2);
+    cache_fill_finish(other.fill);
+    play_finish(&fetch);
+    CU_ASSERT_EQUAL(play_read(&fetch, UINT64_MAX), READ_END);
+    CU_ASSERT_EQUAL(fetch.received, size);
+    play_end(&fetch);
+    CU_ASSERT_EQUAL(stats_of(cache).stream_bytes, 0);
+    free_exactly(cache, before);
+}
+
+#define ROOMY (32 * MIB)
+#define MIDDLE (4 * MIB) // in several chunks
 
 static void set_memory(struct cache *cache, uint64_t memory_bytes) {
     struct cache_limits limits = {.memory_bytes = memory_bytes};
@@ -861,9 +1069,9 @@ static void behind_one_given_up(void) {
     uint64_t before = stats_of(cache).bytes;
     struct play play;
     play_get(&play, cache, "/a", NOW);
-    play_answer(&play, 200, FRESH STRONG "Accept-Ranges: bytes\n", LARGE);
+    play_answer(&play, 200, FRESH STRONG "Accept-Ranges: bytes\n", MIDDLE);
     CU_ASSERT_EQUAL(play_head(&play), READ_READY);
-    CU_ASSERT_EQUAL(play_send(&play, LARGE - 500000), LARGE - 500000);
+    CU_ASSERT_EQUAL(play_send(&play, MIDDLE - 500000), MIDDLE - 500000);
     set_memory(cache, 1);
     set_memory(cache, ROOMY);
     cache_purge_all(cache);
@@ -872,13 +1080,13 @@ static void behind_one_given_up(void) {
     play.fill = NULL;
     CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_HOLE);
     CU_ASSERT_EQUAL(play.received, 0);
-    CU_ASSERT_EQUAL(read_on(&play, LARGE - 500000, LARGE, FRESH STRONG), READ_READY);
+    CU_ASSERT_EQUAL(read_on(&play, MIDDLE - 500000, MIDDLE, FRESH STRONG), READ_READY);
     CU_ASSERT_EQUAL(play.room_wakes, 1);
     play.fill = fill;
-    play.sent = LARGE - 500000;
-    send_and_read(&play, LARGE);
+    play.sent = MIDDLE - 500000;
+    send_and_read(&play, MIDDLE);
     CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_END);
-    CU_ASSERT_EQUAL(play.received, LARGE);
+    CU_ASSERT_EQUAL(play.received, MIDDLE);
     play_end(&play);
     CU_ASSERT_FALSE(has_whole(cache, 0));
     free_exactly(cache, before);
@@ -890,7 +1098,7 @@ static void left_behind(void) {
     uint64_t before = stats_of(cache).bytes;
     struct play play, slow;
     play_get(&play, cache, "/a", NOW);
-    play_answer(&play, 200, FRESH STRONG "Accept-Ranges: bytes\n", LARGE);
+    play_answer(&play, 200, FRESH STRONG "Accept-Ranges: bytes\n", MIDDLE);
     CU_ASSERT_EQUAL(play_get(&slow, cache, "/a", NOW), LOOKUP_JOIN);
     CU_ASSERT_EQUAL(play_head(&slow), READ_READY);
     CU_ASSERT_EQUAL(play_read(&slow, 1), READ_WAIT);
@@ -903,13 +1111,13 @@ static void left_behind(void) {
     CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_WAIT);
     CU_ASSERT_EQUAL(cache_fill_shed(play.fill), 0);
     CU_ASSERT_EQUAL(play.room_wakes, 1);
-    send_and_read(&play, LARGE);
+    send_and_read(&play, MIDDLE);
     CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_END);
     set_memory(cache, 1);
     set_memory(cache, ROOMY);
-    CU_ASSERT_EQUAL(read_on(&slow, LARGE, LARGE, FRESH STRONG), READ_READY);
+    CU_ASSERT_EQUAL(read_on(&slow, MIDDLE, MIDDLE, FRESH STRONG), READ_READY);
     CU_ASSERT_EQUAL(play_read(&slow, UINT64_MAX), READ_END);
-    CU_ASSERT_EQUAL(slow.received, LARGE);
+    CU_ASSERT_EQUAL(slow.received, MIDDLE);
     play_end(&slow);
     play_end(&play);
     free_exactly(cache, before);
@@ -920,4 +1128,6 @@ SUITE(cache_partial, CASE(behind_one_given_up), CASE(left_behind), CASE(whole_fo
         CASE(joined_at_random), CASE(never_mixed), CASE(broken_off), CASE(broken_part), CASE(broken_refresh),
         CASE(completed), CASE(completed_in_steps), CASE(not_completed), CASE(answered_otherwise),
         CASE(completed_as_a_stream), CASE(confirmed), CASE(arriving), CASE(not_joined),
-        CASE(range_of_a_stream), CASE(many_parts), CASE(evicted), CASE(threads))
+        CASE(range_of_a_stream), CASE(many_parts), CASE(evicted), CASE(threads),
+        CASE(random_ranges_of_a_large_object), CASE(chunks_are_evicted_one_by_one),
+        CASE(several_holes_at_once), CASE(seeks_back_to_a_hole), CASE(a_hole_of_what_becomes_a_stream))

@@ -44,8 +44,8 @@ static bool is_word(struct view text) {
     return true;
 }
 
-// Words in cache/*.c that are names in a volume's directory.
-static const char *const file_names[] = {"super", "seg", "index", "probe"};
+// Words in cache/*.c that are names of files: in a volume's directory, or of one in memory.
+static const char *const file_names[] = {"super", "seg", "index", "probe", "probe-speed", "repair", "weir"};
 
 static bool is_known(struct view word, bool of_cache_alone) {
     char text[64];
