@@ -215,6 +215,7 @@ void body_never_ask(struct body *body) {
 }
 
 void body_set_can_ask(struct body *body) {
+    atomic_store_explicit(&body->was_askable, true, memory_order_relaxed);
     atomic_store_explicit(&body->can_ask, true, memory_order_relaxed);
     pthread_mutex_lock(&body->lock);
     go_by_chunks(body);

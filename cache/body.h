@@ -38,6 +38,7 @@ struct body {
     _Atomic unsigned references;
     _Atomic bool can_ask;      // what is missing can be asked for: a strong validator, a known size, and the
                                // origin has shown that it answers ranges, and nothing else since
+    _Atomic bool was_askable;  // so at any time: what others have brought completes it
     _Atomic bool is_by_chunks; // its chunks are evicted one by one
     pthread_mutex_t writing;   // by whoever puts bytes into chunks; before `lock`
     pthread_mutex_t lock;      // all below
@@ -70,6 +71,9 @@ bool body_try_get(struct body *body);
 
 static inline bool body_can_ask(const struct body *body) {
     return atomic_load_explicit(&body->can_ask, memory_order_relaxed);
+}
+static inline bool body_was_askable(const struct body *body) {
+    return atomic_load_explicit(&body->was_askable, memory_order_relaxed);
 }
 void body_set_can_ask(struct body *body);
 void body_never_ask(struct body *body); // the origin does not answer ranges, after all: who is there waits
