@@ -408,7 +408,8 @@ void body_queue_rest(struct body *body) {
     for (unsigned i = 0; is_wanted && i < body->chunk_count; i++) {
         struct chunk *chunk = body->chunks[i];
         uint64_t length = least(chunk->length, body->size - start_of(chunk));
-        bool is_of_use = body_can_ask(body) || chunk_is_full(chunk, (uint32_t)length); // else the rest is lost
+        bool is_of_use =
+                body_can_ask(body) || chunk_is_full(chunk, (uint32_t)length); // else the rest is lost
         if (is_of_use && !chunk->is_queued && chunk->span_count && chunk->spans[0].from == 0)
             queue_full(body, chunk);
     }
@@ -692,6 +693,10 @@ enum body_look body_look(
         struct body *body, struct cache_reader *reader, struct iovec *pieces, int count, int *used) {
     if (!is_shown(reader)) {
         enum body_look found = look_with_disk(body, reader);
+        // What a fill's reader has passed makes room for what comes. Of a hit, the chunk would count as hit
+        // again.
+        if (found != BODY_HERE && reader->source == SOURCE_ORIGIN)
+            body_rest(reader);
         if (found != BODY_HERE)
             return found;
     }

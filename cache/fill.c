@@ -312,8 +312,11 @@ static size_t storing_room(struct cache_fill *fill, void (*wake)(void *owner), v
     if (reserve(fill, (size_t)room))
         return (size_t)room;
     *is_held = tier_will_free(fill, wake, owner);
-    if (!*is_held)
-        become_stream(fill, MARKER_NONE);
+    if (*is_held)
+        return 0;
+    if (reserve(fill, (size_t)room)) // the last of it has just been written
+        return (size_t)room;
+    become_stream(fill, MARKER_NONE);
     return 0;
 }
 

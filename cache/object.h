@@ -46,7 +46,7 @@ struct cache_object {
     _Atomic uint64_t size;     // of the representation; SIZE_UNKNOWN: not known in advance
     _Atomic bool is_partial;   // stored with holes, or from several messages
     _Atomic uint64_t
-            location; // of its head's record, in the body's place; DISK_LOCATION_NONE: none, or not yet
+            location; // of its head's record, where its body lies; DISK_LOCATION_NONE: none, or not yet
     _Atomic uint64_t sequence; // up to which it was written
     _Atomic bool is_unwanted;  // dropped: is not to be found on disk any more
     uint64_t charged;          // for this struct, its head and its fill; in the budget

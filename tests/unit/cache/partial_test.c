@@ -1046,8 +1046,8 @@ static void a_hole_of_what_becomes_a_stream(void) {
     free_exactly(cache, before);
 }
 
-#define ROOMY (32 * MIB)
-#define MIDDLE (4 * MIB) // in several chunks
+#define CHUNKS (UINT64_C(4) << 20) // in several chunks
+#define ROOMY (UINT64_C(32) << 20)
 
 static void set_memory(struct cache *cache, uint64_t memory_bytes) {
     struct cache_limits limits = {.memory_bytes = memory_bytes};
@@ -1069,9 +1069,9 @@ static void behind_one_given_up(void) {
     uint64_t before = stats_of(cache).bytes;
     struct play play;
     play_get(&play, cache, "/a", NOW);
-    play_answer(&play, 200, FRESH STRONG "Accept-Ranges: bytes\n", MIDDLE);
+    play_answer(&play, 200, FRESH STRONG "Accept-Ranges: bytes\n", CHUNKS);
     CU_ASSERT_EQUAL(play_head(&play), READ_READY);
-    CU_ASSERT_EQUAL(play_send(&play, MIDDLE - 500000), MIDDLE - 500000);
+    CU_ASSERT_EQUAL(play_send(&play, CHUNKS - 500000), CHUNKS - 500000);
     set_memory(cache, 1);
     set_memory(cache, ROOMY);
     cache_purge_all(cache);
@@ -1080,13 +1080,13 @@ static void behind_one_given_up(void) {
     play.fill = NULL;
     CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_HOLE);
     CU_ASSERT_EQUAL(play.received, 0);
-    CU_ASSERT_EQUAL(read_on(&play, MIDDLE - 500000, MIDDLE, FRESH STRONG), READ_READY);
+    CU_ASSERT_EQUAL(read_on(&play, CHUNKS - 500000, CHUNKS, FRESH STRONG), READ_READY);
     CU_ASSERT_EQUAL(play.room_wakes, 1);
     play.fill = fill;
-    play.sent = MIDDLE - 500000;
-    send_and_read(&play, MIDDLE);
+    play.sent = CHUNKS - 500000;
+    send_and_read(&play, CHUNKS);
     CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_END);
-    CU_ASSERT_EQUAL(play.received, MIDDLE);
+    CU_ASSERT_EQUAL(play.received, CHUNKS);
     play_end(&play);
     CU_ASSERT_FALSE(has_whole(cache, 0));
     free_exactly(cache, before);
@@ -1098,7 +1098,7 @@ static void left_behind(void) {
     uint64_t before = stats_of(cache).bytes;
     struct play play, slow;
     play_get(&play, cache, "/a", NOW);
-    play_answer(&play, 200, FRESH STRONG "Accept-Ranges: bytes\n", MIDDLE);
+    play_answer(&play, 200, FRESH STRONG "Accept-Ranges: bytes\n", CHUNKS);
     CU_ASSERT_EQUAL(play_get(&slow, cache, "/a", NOW), LOOKUP_JOIN);
     CU_ASSERT_EQUAL(play_head(&slow), READ_READY);
     CU_ASSERT_EQUAL(play_read(&slow, 1), READ_WAIT);
@@ -1111,23 +1111,23 @@ static void left_behind(void) {
     CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_WAIT);
     CU_ASSERT_EQUAL(cache_fill_shed(play.fill), 0);
     CU_ASSERT_EQUAL(play.room_wakes, 1);
-    send_and_read(&play, MIDDLE);
+    send_and_read(&play, CHUNKS);
     CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_END);
     set_memory(cache, 1);
     set_memory(cache, ROOMY);
-    CU_ASSERT_EQUAL(read_on(&slow, MIDDLE, MIDDLE, FRESH STRONG), READ_READY);
+    CU_ASSERT_EQUAL(read_on(&slow, CHUNKS, CHUNKS, FRESH STRONG), READ_READY);
     CU_ASSERT_EQUAL(play_read(&slow, UINT64_MAX), READ_END);
-    CU_ASSERT_EQUAL(slow.received, MIDDLE);
+    CU_ASSERT_EQUAL(slow.received, CHUNKS);
     play_end(&slow);
     play_end(&play);
     free_exactly(cache, before);
 }
 
-SUITE(cache_partial, CASE(behind_one_given_up), CASE(left_behind), CASE(whole_for_a_hole),
-        CASE(part_for_nobody_else), CASE(one_part), CASE(not_stored), CASE(unsatisfiable),
-        CASE(joined_at_random), CASE(never_mixed), CASE(broken_off), CASE(broken_part), CASE(broken_refresh),
-        CASE(completed), CASE(completed_in_steps), CASE(not_completed), CASE(answered_otherwise),
-        CASE(completed_as_a_stream), CASE(confirmed), CASE(arriving), CASE(not_joined),
-        CASE(range_of_a_stream), CASE(many_parts), CASE(evicted), CASE(threads),
+SUITE(cache_partial, CASE(whole_for_a_hole), CASE(part_for_nobody_else), CASE(one_part), CASE(not_stored),
+        CASE(unsatisfiable), CASE(joined_at_random), CASE(never_mixed), CASE(broken_off), CASE(broken_part),
+        CASE(broken_refresh), CASE(completed), CASE(completed_in_steps), CASE(not_completed),
+        CASE(answered_otherwise), CASE(completed_as_a_stream), CASE(confirmed), CASE(arriving),
+        CASE(not_joined), CASE(range_of_a_stream), CASE(many_parts), CASE(evicted), CASE(threads),
         CASE(random_ranges_of_a_large_object), CASE(chunks_are_evicted_one_by_one),
-        CASE(several_holes_at_once), CASE(seeks_back_to_a_hole), CASE(a_hole_of_what_becomes_a_stream))
+        CASE(several_holes_at_once), CASE(seeks_back_to_a_hole), CASE(a_hole_of_what_becomes_a_stream),
+        CASE(behind_one_given_up), CASE(left_behind))
