@@ -269,6 +269,15 @@ bool body_is_awaited(struct body *body, const struct flow *flow) {
     return is_awaited;
 }
 
+bool body_is_fetched(struct body *body) {
+    pthread_mutex_lock(&body->lock);
+    const struct flow *flow = body->flows;
+    while (flow && flow->is_load)
+        flow = flow->next;
+    pthread_mutex_unlock(&body->lock);
+    return flow;
+}
+
 void body_confirm(struct body *body, struct flow *flow) {
     pthread_mutex_lock(&body->lock);
     flow->is_confirmed = true;

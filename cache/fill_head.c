@@ -37,13 +37,14 @@ static void read_arrival(struct arrival *arrival, const struct cache_response *r
 
 static struct stored_head *head_of(const struct arrival *arrival, bool is_stored) {
     const struct cache_response *response = arrival->response;
-    struct stored_head_source source = {.head = response->head, .date_s = -1};
+    struct stored_head_source source = {.head = response->head,
+            .date_s = -1,
+            .vary = arrival->vary, // also of what is not stored: its holes are asked for, too
+            .selectors = arrival->selectors};
     if (is_stored) {
         bool needs_date = !http_field_find(response->head, FIELD_DATE, 0);
         source.control = &arrival->control;
         source.date_s = needs_date ? arrival->freshness.date_s : -1;
-        source.vary = arrival->vary;
-        source.selectors = arrival->selectors;
     }
     struct stored_head *head = stored_head_new(&source);
     head->freshness = arrival->freshness;

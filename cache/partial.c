@@ -91,6 +91,12 @@ bool partial_find_hole(const struct cache_object *object, const struct cache_que
     return false;
 }
 
+bool partial_can_ask(struct cache_object *object) {
+    return body_can_ask(object->body) ||
+           (object_phase(object) == PHASE_WHOLE && !object->is_partial && object->size > 0 &&
+                   object->size != SIZE_UNKNOWN && partial_is_provable(object->head));
+}
+
 bool partial_wants(
         const struct cache_object *object, const struct cache_query *query, const struct body_hole *hole) {
     struct range_list ranges;

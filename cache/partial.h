@@ -26,6 +26,10 @@ bool partial_is_same(const struct http_head *a, const struct http_head *b);
 // has it. False: there is none that nobody fills yet.
 bool partial_find_hole(const struct cache_object *object, const struct cache_query *query, struct flow *flow,
         struct body_hole *hole);
+// Whether the origin can be asked for what a reader of the object misses. Of what was stored as a whole, and
+// is not to be had from its disk any more: also an origin of which it is not known that it answers ranges;
+// the whole that it gives then fills the hole as well.
+bool partial_can_ask(struct cache_object *object);
 // Whether some of what the request would be sent lies within `hole`.
 bool partial_wants(
         const struct cache_object *object, const struct cache_query *query, const struct body_hole *hole);
