@@ -76,7 +76,8 @@ static void publish_head(
         reader->offset = object->start;
     object->refused |= is_refused;
     object->streaming |= is_refused;
-    object->is_paced = object->body->is_stream && !fill->is_resuming; // else by the readers of its owner
+    object->frees = object->body->is_stream && !fill->is_resuming; // else by the readers of its owner
+    object->is_paced = object->frees || (object->streaming && body_can_ask(object->body));
     atomic_store_explicit(&object->phase, PHASE_ARRIVING, memory_order_release);
     object_wake_readers(object);
     pthread_mutex_unlock(&object->lock);

@@ -169,7 +169,7 @@ static enum read read_end(struct cache_reader *reader) {
     pthread_mutex_unlock(&object->lock);
     if (phase == PHASE_ARRIVING)
         return READ_WAIT;
-    return phase == PHASE_BROKEN && !body_can_ask(object->body) ? READ_BROKEN : READ_END;
+    return phase == PHASE_BROKEN && !body_was_askable(object->body) ? READ_BROKEN : READ_END;
 }
 
 static void cut_pieces(struct iovec *pieces, int *used, uint64_t most) {
@@ -239,7 +239,7 @@ void cache_reader_rest(struct cache_reader *reader) {
 // reader.
 static bool seek_arriving(struct cache_reader *reader, struct cache_object *object, uint64_t offset) {
     if (object_phase(object) == PHASE_PENDING || offset < object->start ||
-            (object->is_paced && offset < reader->offset))
+            (object->frees && offset < reader->offset))
         return false;
     bool was_slowest = reader->offset <= object->floor;
     reader->offset = offset;
