@@ -225,6 +225,8 @@ void cache_reader_advance(struct cache_reader *reader, uint64_t bytes);
 // The bytes last peeked need not stay where they are: the client takes no more just now. Peek gives them
 // again.
 void cache_reader_rest(struct cache_reader *reader);
+// Whether it has been cut off for holding up others: the next look says READ_BROKEN.
+bool cache_reader_is_cut(struct cache_reader *reader);
 // After READ_HOLE: a new fill that brings missing bytes from the reader's offset on, towards `until` (the
 // offset behind the last byte wanted; UINT64_MAX: the end), rounded outwards to chunks as far as nothing is
 // there. The reader waits for it (peek: READ_WAIT). Called again, it gives the next hole that begins
