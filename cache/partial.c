@@ -287,7 +287,8 @@ void partial_store(struct cache_fill *fill, bool is_broken) {
 
 // ---- sharing ----
 
-// A whole takes the place of a whole: only what is stored in part is completed by it.
+// A whole takes the place of a whole: only what is stored in part is completed by it. A part that is there
+// already, since the whole has arrived faster, is not kept twice.
 static bool is_shareable(
         const struct cache_fill *fill, struct cache_object *other, const struct stored_head *head) {
     const struct cache_object *object = fill->object;
@@ -298,7 +299,7 @@ static bool is_shareable(
         return false;
     bool is_whole = head->http.status != 206 && !fill->is_resuming;
     bool is_other_whole = other->head->http.status != 206 && !other->is_partial;
-    return !(is_whole && is_other_whole) && !body_is_complete(other->body);
+    return !(is_whole && is_other_whole);
 }
 
 static struct body *find_body(
