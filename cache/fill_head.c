@@ -157,9 +157,14 @@ static enum fill_kind begin_storing(struct cache_fill *fill, struct arrival *arr
     object->charged += memory_cost(head->bytes);
     bool is_shared = !head->freshness.no_cache && head->freshness.lifetime_s > head->freshness.initial_age_s;
     mark(fill, is_shared ? MARKER_NONE : MARKER_ALONE);
-    partial_choose_body(fill, head);
+    struct shard *shard = index_shard(&fill->cache->index, object->key);
+    pthread_mutex_lock(&shard->lock);
+    struct body *before = partial_choose_body(fill, head);
     begin_flow(fill);
     publish_head(fill, head, arrival->verdict.reason, false);
+    pthread_mutex_unlock(&shard->lock);
+    if (before)
+        body_put(before);
     return FILL_STORE;
 }
 

@@ -35,8 +35,10 @@ bool partial_wants(
         const struct cache_object *object, const struct cache_query *query, const struct body_hole *hole);
 
 // The fill's response is about to be published under `head`, and may be stored: when the index has a part of
-// the same representation, they share the body from now on.
-void partial_choose_body(struct cache_fill *fill, const struct stored_head *head);
+// the same representation, they share the body from now on. The shard's lock is held, and stays so until the
+// head is published: of two that come at once one must find the other. Returns the body that it had before, to
+// be put without the lock; NULL: it keeps it.
+struct body *partial_choose_body(struct cache_fill *fill, const struct stored_head *head);
 // Whether parts under this head can be told from those of another representation.
 bool partial_is_provable(const struct stored_head *head);
 // Of a 206's: the head that the whole would have; freed with free().
