@@ -367,6 +367,19 @@ void body_write(struct body *body, struct flow *flow, const void *data, size_t l
     pthread_mutex_unlock(&body->writing);
 }
 
+void body_take_whole(struct body *body, void *memory, char *content, uint32_t length) {
+    uint64_t reserved = 0;
+    size_t bytes = (size_t)(content - (char *)memory) + length;
+    struct chunk *chunk = chunk_new_whole(body, length, memory, bytes, content);
+    chunk->is_queued = true;
+    atomic_store_explicit(&chunk->is_on_disk, true, memory_order_relaxed);
+    pthread_mutex_lock(&body->lock);
+    CHECK(body->chunk_count == 0 && length == body->size && length <= BODY_CHUNK_BYTES);
+    body->chunks[body->chunk_count++] = chunk;
+    spend(body, chunk->charged, &reserved);
+    pthread_mutex_unlock(&body->lock);
+}
+
 void body_skip(struct body *body, struct flow *flow, size_t length) {
     pthread_mutex_lock(&body->lock);
     flow->position += length;
@@ -399,7 +412,8 @@ void body_queue_rest(struct body *body) {
     for (unsigned i = 0; is_wanted && i < body->chunk_count; i++) {
         struct chunk *chunk = body->chunks[i];
         uint64_t length = least(chunk->length, body->size - start_of(chunk));
-        bool is_of_use = body_can_ask(body) || chunk_is_full(chunk, (uint32_t)length); // else the rest is lost
+        bool is_of_use =
+                body_can_ask(body) || chunk_is_full(chunk, (uint32_t)length); // else the rest is lost
         if (is_of_use && !chunk->is_queued && chunk->span_count && chunk->spans[0].from == 0)
             queue_full(body, chunk);
     }
