@@ -255,9 +255,18 @@ void body_begin(struct body *body, struct flow *flow, uint64_t from, uint64_t en
     CHECK(!flow->is_running);
     pthread_mutex_lock(&body->lock);
     link_flow(body, flow, from, end);
-    if (body->is_stream)
+    if (body->is_stream && !flow->is_load)
         body->floor = from;
     pthread_mutex_unlock(&body->lock);
+}
+
+bool body_is_awaited(struct body *body, const struct flow *flow) {
+    bool is_awaited = false;
+    pthread_mutex_lock(&body->lock);
+    for (const struct cache_reader *reader = body->waiters; reader && !is_awaited; reader = reader->wait_next)
+        is_awaited = reader->offset >= flow->position && reader->offset < flow->end;
+    pthread_mutex_unlock(&body->lock);
+    return is_awaited;
 }
 
 void body_confirm(struct body *body, struct flow *flow) {
@@ -489,6 +498,7 @@ struct chunk *body_first_chunk(struct body *body) {
 // ---- streams ----
 
 void body_become_stream(struct body *body) {
+    CHECK(!body_can_ask(body));
     pthread_mutex_lock(&body->lock);
     for (unsigned i = 0; i < body->chunk_count; i++)
         eviction_remove(&body->cache->eviction, &body->chunks[i]->node);
@@ -696,6 +706,10 @@ enum body_look body_look(
         struct body *body, struct cache_reader *reader, struct iovec *pieces, int count, int *used) {
     if (!is_shown(reader)) {
         enum body_look found = look_with_disk(body, reader);
+        // What a fill's reader has passed makes room for what comes. Of a hit, the chunk would count as hit
+        // again.
+        if (found != BODY_HERE && reader->source == SOURCE_ORIGIN)
+            body_rest(reader);
         if (found != BODY_HERE)
             return found;
     }
