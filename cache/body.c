@@ -389,6 +389,19 @@ void body_write(struct body *body, struct flow *flow, const void *data, size_t l
     pthread_mutex_unlock(&body->writing);
 }
 
+void body_take_whole(struct body *body, void *memory, char *content, uint32_t length) {
+    uint64_t reserved = 0;
+    size_t bytes = (size_t)(content - (char *)memory) + length;
+    struct chunk *chunk = chunk_new_whole(body, length, memory, bytes, content);
+    chunk->is_queued = true;
+    atomic_store_explicit(&chunk->is_on_disk, true, memory_order_relaxed);
+    pthread_mutex_lock(&body->lock);
+    CHECK(body->chunk_count == 0 && length == body->size && length <= BODY_CHUNK_BYTES);
+    body->chunks[body->chunk_count++] = chunk;
+    spend(body, chunk->charged, &reserved);
+    pthread_mutex_unlock(&body->lock);
+}
+
 void body_skip(struct body *body, struct flow *flow, size_t length) {
     pthread_mutex_lock(&body->lock);
     flow->position += length;

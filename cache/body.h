@@ -93,6 +93,9 @@ uint64_t body_cost(struct body *body, const struct flow *flow, size_t length);
 // Copies what is not there yet, and goes on by `length`. What it takes is counted, as far as *reserved, which
 // it lessens, has not been before.
 void body_write(struct body *body, struct flow *flow, const void *data, size_t length, uint64_t *reserved);
+// All of a body that nobody has seen yet, as it came from the disk: `content` to the end of `memory`, malloc,
+// which it takes over.
+void body_take_whole(struct body *body, void *memory, char *content, uint32_t length);
 void body_skip(struct body *body, struct flow *flow, size_t length); // the same without keeping anything
 void body_end(struct body *body, struct flow *flow);                 // idempotent; wakes all who wait
 // What it holds from now on is a stream's. One for which the origin can be asked never becomes one.

@@ -24,11 +24,22 @@ struct chunk *chunk_new(struct body *body, uint64_t number, uint32_t length) {
     return chunk;
 }
 
+struct chunk *chunk_new_whole(struct body *body, uint32_t length, void *whole, size_t bytes, char *content) {
+    struct chunk *chunk = chunk_new(body, 0, length);
+    for (uint32_t i = 0; i < chunk_blocks(length); i++)
+        chunk->blocks[i] = content + i * BODY_BLOCK_BYTES;
+    chunk->whole = whole;
+    chunk->charged = (uint32_t)(memory_cost(chunk_struct_bytes(length)) + memory_cost(bytes));
+    chunk_add(chunk, 0, length);
+    return chunk;
+}
+
 void chunk_put(struct chunk *chunk) {
     if (!chunk || atomic_fetch_sub_explicit(&chunk->references, 1, memory_order_acq_rel) > 1)
         return;
-    for (uint32_t i = 0; i < chunk_blocks(chunk->length); i++)
+    for (uint32_t i = 0; i < chunk_blocks(chunk->length) && !chunk->whole; i++)
         free(chunk->blocks[i]);
+    free(chunk->whole);
     if (chunk->spans != &chunk->single)
         free(chunk->spans);
     free(chunk);
@@ -145,6 +156,8 @@ int chunk_pieces(const struct chunk *chunk, uint32_t from, uint32_t to, struct i
 
 uint32_t chunk_free_before(struct chunk *chunk, uint32_t offset) {
     uint32_t freed = 0;
+    if (chunk->whole)
+        return 0;
     for (uint32_t i = 0; i < offset / BODY_BLOCK_BYTES && i < chunk_blocks(chunk->length); i++)
         if (chunk->blocks[i]) {
             freed += (uint32_t)memory_cost(chunk_block_bytes(chunk, i));

@@ -37,6 +37,7 @@ struct chunk {
     uint32_t span_count, span_room;
     struct chunk_span *spans; // ascending, disjoint, not touching
     struct chunk_span single;
+    void *whole;    // what all blocks lie in, when they are none of their own; owned
     char *blocks[]; // NULL where nothing was written
 };
 
@@ -49,6 +50,8 @@ static inline uint32_t chunk_block_bytes(const struct chunk *chunk, uint32_t blo
 }
 
 struct chunk *chunk_new(struct body *body, uint64_t number, uint32_t length); // one reference
+// One whose content is there, within `whole` of so many bytes, which it takes over (malloc).
+struct chunk *chunk_new_whole(struct body *body, uint32_t length, void *whole, size_t bytes, char *content);
 static inline struct chunk *chunk_get(struct chunk *chunk) {
     atomic_fetch_add_explicit(&chunk->references, 1, memory_order_relaxed);
     return chunk;

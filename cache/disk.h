@@ -79,8 +79,8 @@ struct disk_head {
     bool gives_ranges, is_contradicted;
     bool has_content; // the whole content lies with the head:
     uint32_t content_bytes;
-    const unsigned char *content; // within `memory`; NULL when !has_content or empty
-    void *memory;                 // owned, malloc
+    unsigned char *content; // within `memory`, at its end; NULL when !has_content or empty
+    unsigned char *memory;  // owned, malloc; take it by setting NULL
 };
 
 // All responses stored under the name, checked and compared in full: of each variant and generation the

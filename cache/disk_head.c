@@ -17,7 +17,7 @@ static void take_content(struct disk_head *found, struct disk_look *look, const 
     found->has_content = look->record.body_bytes > 0 || record->body_length == 0;
     if (look->record.body_bytes == 0)
         return;
-    found->content = disk_look_content(look);
+    found->content = look->bytes + record_body_at(look->record.head_bytes, look->record.body_bytes);
     found->memory = look->bytes;
     look->bytes = NULL;
 }

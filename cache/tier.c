@@ -146,8 +146,6 @@ void tier_drain(struct cache *cache) {
 
 static struct cache_object *object_of(struct cache *cache, struct cache_key key, struct disk_head *found) {
     struct cache_object *object = object_new(cache, false);
-    struct flow flow = {.is_load = true};
-    uint64_t reserved = 0;
     object->key = key;
     object->reason = "stored";
     object->head = found->head;
@@ -161,9 +159,8 @@ static struct cache_object *object_of(struct cache *cache, struct cache_key key,
     if (object->size != SIZE_UNKNOWN)
         body_set_size(object->body, object->size);
     if (found->content_bytes) {
-        body_begin(object->body, &flow, 0, found->content_bytes);
-        body_write(object->body, &flow, found->content, found->content_bytes, &reserved);
-        body_end(object->body, &flow);
+        body_take_whole(object->body, found->memory, (char *)found->content, found->content_bytes);
+        found->memory = found->content = NULL;
     }
     body_set_place(object->body, &found->place);
     atomic_init(&object->location, found->location);
