@@ -255,9 +255,18 @@ void body_begin(struct body *body, struct flow *flow, uint64_t from, uint64_t en
     CHECK(!flow->is_running);
     pthread_mutex_lock(&body->lock);
     link_flow(body, flow, from, end);
-    if (body->is_stream)
+    if (body->is_stream && !flow->is_load)
         body->floor = from;
     pthread_mutex_unlock(&body->lock);
+}
+
+bool body_is_awaited(struct body *body, const struct flow *flow) {
+    bool is_awaited = false;
+    pthread_mutex_lock(&body->lock);
+    for (const struct cache_reader *reader = body->waiters; reader && !is_awaited; reader = reader->wait_next)
+        is_awaited = reader->offset >= flow->position && reader->offset < flow->end;
+    pthread_mutex_unlock(&body->lock);
+    return is_awaited;
 }
 
 void body_confirm(struct body *body, struct flow *flow) {
@@ -399,7 +408,8 @@ void body_queue_rest(struct body *body) {
     for (unsigned i = 0; is_wanted && i < body->chunk_count; i++) {
         struct chunk *chunk = body->chunks[i];
         uint64_t length = least(chunk->length, body->size - start_of(chunk));
-        bool is_of_use = body_can_ask(body) || chunk_is_full(chunk, (uint32_t)length); // else the rest is lost
+        bool is_of_use =
+                body_can_ask(body) || chunk_is_full(chunk, (uint32_t)length); // else the rest is lost
         if (is_of_use && !chunk->is_queued && chunk->span_count && chunk->spans[0].from == 0)
             queue_full(body, chunk);
     }
@@ -475,6 +485,7 @@ struct chunk *body_first_chunk(struct body *body) {
 // ---- streams ----
 
 void body_become_stream(struct body *body) {
+    CHECK(!body_can_ask(body));
     pthread_mutex_lock(&body->lock);
     for (unsigned i = 0; i < body->chunk_count; i++)
         eviction_remove(&body->cache->eviction, &body->chunks[i]->node);
@@ -682,6 +693,10 @@ enum body_look body_look(
         struct body *body, struct cache_reader *reader, struct iovec *pieces, int count, int *used) {
     if (!is_shown(reader)) {
         enum body_look found = look_with_disk(body, reader);
+        // What a fill's reader has passed makes room for what comes. Of a hit, the chunk would count as hit
+        // again.
+        if (found != BODY_HERE && reader->source == SOURCE_ORIGIN)
+            body_rest(reader);
         if (found != BODY_HERE)
             return found;
     }

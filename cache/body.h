@@ -6,7 +6,7 @@
 // second time. Bytes that are there are never changed: parts are combined under a strong validator alone, so
 // a second copy says the same.
 //
-// A body that is a stream keeps what its slowest reader has not passed, and no more.
+// A body that is a stream keeps what its slowest reader has not passed, and no more: it has one flow.
 #pragma once
 
 #include "cache/cache.h"
@@ -86,6 +86,7 @@ uint64_t body_charged(struct body *body);
 // `flow` brings what lies from `from` to `end`. It stays where it is until body_end.
 void body_begin(struct body *body, struct flow *flow, uint64_t from, uint64_t end);
 void body_confirm(struct body *body, struct flow *flow);
+bool body_is_awaited(struct body *body, const struct flow *flow); // by a reader that has taken all there is
 // What the next `length` bytes of the flow will take of the budget, at the most.
 uint64_t body_cost(struct body *body, const struct flow *flow, size_t length);
 // Copies what is not there yet, and goes on by `length`. What it takes is counted, as far as *reserved, which
@@ -93,7 +94,7 @@ uint64_t body_cost(struct body *body, const struct flow *flow, size_t length);
 void body_write(struct body *body, struct flow *flow, const void *data, size_t length, uint64_t *reserved);
 void body_skip(struct body *body, struct flow *flow, size_t length); // the same without keeping anything
 void body_end(struct body *body, struct flow *flow);                 // idempotent; wakes all who wait
-// What it holds from now on is a stream's.
+// What it holds from now on is a stream's. One for which the origin can be asked never becomes one.
 void body_become_stream(struct body *body);
 void body_free_before(struct body *body, uint64_t floor); // of a stream
 // A body of unknown size has ended: gives back the room that was left for more.

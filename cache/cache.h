@@ -67,7 +67,8 @@ struct cache_reader {
     bool has_head; // was given one
     bool linked;   // among the object's readers; one of a whole object is not
     bool waiting;
-    bool is_cut; // it held up others for too long
+    bool is_cut;  // it held up others for too long
+    bool is_left; // so it did, and goes on at its own pace
 };
 
 // What a request asks for. All views are borrowed for the call.
@@ -153,6 +154,7 @@ size_t cache_fill_room(struct cache_fill *fill, void (*wake)(void *owner), void 
 void cache_fill_append(struct cache_fill *fill, const void *data, size_t length);
 // For a fill that has had no room for too long: cuts off (READ_BROKEN, each is woken) the readers that hold
 // it up, as long as another has taken all there is and waits for more. How many; 0: nobody waits for them.
+// Those who can ask the origin for what they miss are waited for no more instead.
 unsigned cache_fill_shed(struct cache_fill *fill);
 // The message ended as its framing says. Consumes the fill. What does not match the announced length is an
 // abandon.
@@ -223,6 +225,8 @@ void cache_reader_advance(struct cache_reader *reader, uint64_t bytes);
 // The bytes last peeked need not stay where they are: the client takes no more just now. Peek gives them
 // again.
 void cache_reader_rest(struct cache_reader *reader);
+// Whether it has been cut off for holding up others: the next look says READ_BROKEN.
+bool cache_reader_is_cut(struct cache_reader *reader);
 // After READ_HOLE: a new fill that brings missing bytes from the reader's offset on, towards `until` (the
 // offset behind the last byte wanted; UINT64_MAX: the end), rounded outwards to chunks as far as nothing is
 // there. The reader waits for it (peek: READ_WAIT). Called again, it gives the next hole that begins

@@ -17,7 +17,7 @@
 #define SLOW_MS 500
 #define FIRST_OPEN_MS 1000 // that a start waits for the directories
 #define STUCK_STOP_MS 2000 // that an end waits for a slow disk
-#define SHUN_MS 1000
+#define SHUN_MS 250
 
 // ---- the set ----
 

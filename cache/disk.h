@@ -79,7 +79,8 @@ struct disk_head {
     bool gives_ranges, is_contradicted;
     bool has_content; // the whole content lies with the head:
     uint32_t content_bytes;
-    unsigned char *content; // owned, malloc; NULL when !has_content or empty; take it by setting NULL
+    const unsigned char *content; // within `memory`; NULL when !has_content or empty
+    void *memory;                 // owned, malloc
 };
 
 // All responses stored under the name, checked and compared in full: of each variant and generation the

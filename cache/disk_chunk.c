@@ -117,16 +117,17 @@ void disk_hit_chunk(const struct disk_place *place, uint32_t number) {
     put_all(places, count);
 }
 
-static int write_chunk(const struct chunk *chunk, const unsigned char *content, uint32_t length) {
+static int write_chunk(const struct chunk *chunk, struct view content) {
     unsigned char crcs[CRCS_BYTES];
+    uint32_t length = (uint32_t)content.length;
     struct record record = {.type = RECORD_CHUNK,
             .key = chunk->key,
             .generation = chunk->place->generation,
             .number = chunk->number,
             .body_bytes = length};
-    struct iovec payload[] = {{crcs, record_crcs_bytes(length)}, {(void *)content, length}};
+    struct iovec payload[] = {{crcs, record_crcs_bytes(length)}, {(void *)content.data, length}};
     record_set_head(&record, "", 0);
-    record_write_crcs(content, length, crcs);
+    record_write_crcs(content.data, length, crcs);
     return volume_put(chunk->open, &record, payload, 2);
 }
 
@@ -138,24 +139,24 @@ int disk_put_chunk(const struct disk_place *place, uint32_t number, const struct
             .number = number,
             .may_wait = true};
     struct record record;
-    uint32_t length;
+    struct view all;
+    unsigned char *copy;
     unsigned best;
     if (!chunk.open)
         return -EIO;
-    unsigned char *all = disk_gather(content, count, &length);
-    if (!all)
-        return -ENOMEM;
+    int error = disk_gather(content, count, &all, &copy);
+    if (error < 0)
+        return error;
     unsigned found = volume_find(chunk.open, chunk.key, places);
     find_best(&chunk, places, found, &best, &record);
-    int error = 0;
-    if (length > 0 && (best == found || record.body_bytes < length)) {
-        error = write_chunk(&chunk, all, length);
+    if (all.length > 0 && (best == found || record.body_bytes < all.length)) {
+        error = write_chunk(&chunk, all);
         if (error == 0 && best < found)
             volume_drop(chunk.open, chunk.key, places[best].location);
         else if (error < 0)
             disk_refused(place->volume, error);
     }
     put_all(places, found);
-    free(all);
+    free(copy);
     return error;
 }

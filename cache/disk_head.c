@@ -12,16 +12,14 @@ static bool is_named(const struct head_record *record, const struct disk_name *n
            view_equal(record->authority, name->authority) && view_equal(record->path, name->path);
 }
 
-static bool take_content(
-        struct disk_head *found, const struct disk_look *look, const struct head_record *record) {
+static void take_content(struct disk_head *found, struct disk_look *look, const struct head_record *record) {
     found->content_bytes = look->record.body_bytes;
     found->has_content = look->record.body_bytes > 0 || record->body_length == 0;
     if (look->record.body_bytes == 0)
-        return true;
-    found->content = malloc(look->record.body_bytes);
-    if (found->content)
-        memcpy(found->content, disk_look_content(look), look->record.body_bytes);
-    return found->content;
+        return;
+    found->content = disk_look_content(look);
+    found->memory = look->bytes;
+    look->bytes = NULL;
 }
 
 static struct disk_place place_of(const struct disk_look *look) {
@@ -32,7 +30,7 @@ static struct disk_place place_of(const struct disk_look *look) {
 static void head_free(struct disk_head *head) {
     disk_place_put(&head->place);
     free(head->head);
-    free(head->content);
+    free(head->memory);
     free(head);
 }
 
@@ -45,8 +43,8 @@ void disk_heads_free(struct disk_head *heads) {
 }
 
 // 0 and one found; -EBADMSG: it cannot have been written; -ENOENT: another URL's; -ENOMEM.
-static int make_head(const struct disk_look *look, const struct disk_name *name,
-        const struct head_record_now *now, struct disk_head **out) {
+static int make_head(struct disk_look *look, const struct disk_name *name, const struct head_record_now *now,
+        struct disk_head **out) {
     struct head_record record;
     if (!head_record_read(disk_look_head(look), &record))
         return -EBADMSG;
@@ -63,11 +61,11 @@ static int make_head(const struct disk_look *look, const struct disk_name *name,
         return -EBADMSG;
     }
     struct disk_head *found = calloc(1, sizeof *found);
-    if (!found || !take_content(found, look, &record)) {
-        free(found);
+    if (!found) {
         free(stored);
         return -ENOMEM;
     }
+    take_content(found, look, &record);
     found->head = stored;
     found->place = place_of(look);
     found->location = look->place->location;

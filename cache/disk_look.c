@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_BYTES (32 << 10) // read at once: most responses whole
+#define FIRST_BYTES (4 << 10) // read at once: most heads whole; the rest then goes where it stays
 
 int disk_read(struct disk_volume *volume, struct segment *segment, uint64_t offset, void *out, size_t length,
         bool may_wait) {
@@ -52,7 +52,7 @@ int disk_read_header(struct disk_volume *volume, struct volume *open, struct cac
     return error;
 }
 
-// Header first, with as much of the rest as a usual record has.
+// Header first, with what a usual record has before its content.
 static int read_bytes(struct disk_look *look) {
     static __thread unsigned char start[FIRST_BYTES];
     const struct volume_place *place = look->place;

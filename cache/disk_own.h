@@ -130,7 +130,7 @@ struct disk_look { // at one candidate for a key
     const struct volume_place *place;
     bool may_wait;
     struct record record; // of this key; no chunk
-    unsigned char *bytes; // all of it but the zeros at the end; malloc
+    unsigned char *bytes; // all of it but the zeros at the end; malloc; take it by setting NULL
 };
 // 0: all of it is what was written; -ENOENT: another one's; -EAGAIN; -ENOMEM; else it was dropped.
 int disk_look_read(struct disk_look *look);
@@ -146,8 +146,8 @@ int disk_look_at_all(struct disk_volume *volume, struct volume *open, struct cac
 
 // ---- disk_put.c ----
 
-// All of it in one piece; malloc. NULL: no memory.
-unsigned char *disk_gather(const struct iovec *parts, int count, uint32_t *length);
+// All of it in one piece: what there is, or *copy, malloc, else NULL. -ENOMEM, or 0.
+int disk_gather(const struct iovec *parts, int count, struct view *all, unsigned char **copy);
 
 // ---- disk_purge.c ----
 

@@ -7,19 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-unsigned char *disk_gather(const struct iovec *parts, int count, uint32_t *length) {
+int disk_gather(const struct iovec *parts, int count, struct view *all, unsigned char **copy) {
     size_t bytes = 0;
+    *copy = NULL;
     for (int i = 0; i < count; i++)
         bytes += parts[i].iov_len;
     CHECK(bytes <= RECORD_BODY_MAXIMUM);
-    unsigned char *all = malloc(bytes + 1), *end = all;
-    for (int i = 0; i < count && all; i++) {
+    *all = (struct view){count ? parts[0].iov_base : "", bytes};
+    if (count <= 1)
+        return 0;
+    unsigned char *end = *copy = malloc(bytes + 1);
+    for (int i = 0; i < count && *copy; i++) {
         if (parts[i].iov_len)
             memcpy(end, parts[i].iov_base, parts[i].iov_len);
         end += parts[i].iov_len;
     }
-    *length = (uint32_t)bytes;
-    return all;
+    all->data = (const char *)*copy;
+    return *copy ? 0 : -ENOMEM;
 }
 
 struct writing { // of one head, whole, in one piece
@@ -151,21 +155,23 @@ int disk_put_head(struct disk *disk, struct head_record *record, const struct st
         uint64_t *location) {
     struct disk_name name = {&record->destination, record->authority, record->path};
     struct writing writing;
-    uint32_t content_bytes;
+    struct view all;
+    unsigned char *copy;
     CHECK(has_content || count == 0);
-    unsigned char *all = disk_gather(content, count, &content_bytes);
+    int error = disk_gather(content, count, &all, &copy);
+    if (error < 0)
+        return error;
     if (record->generation == 0)
         record->generation = disk_new_generation(disk);
     if (has_content)
-        record->body_length = content_bytes;
-    int error = all ? writing_init(&writing, record, head, all, content_bytes) : -ENOMEM;
+        record->body_length = (int64_t)all.length;
+    error = writing_init(&writing, record, head, (const unsigned char *)all.data, (uint32_t)all.length);
     if (error == 0) {
         writing.record.type = RECORD_HEAD;
         error = put_somewhere(disk, &name, &writing, head, place, location);
     }
-    if (all)
-        free(writing.head);
-    free(all);
+    free(writing.head);
+    free(copy);
     return error;
 }
 

@@ -259,18 +259,22 @@ void fill_share_body(struct cache_fill *fill, struct body *body) {
 }
 
 // A storing fill in mid-flight gives up its place. Those who read it go on, and pace it from here: what has
-// arrived stays until the slowest has passed it. A body that others share stays as it is.
+// arrived stays until the slowest has passed it. A body that others share stays as it is, and so does one of
+// which the origin can be asked for what is missing: its chunks come and go, what a reader is behind of may
+// have gone already, and a stream has no place for what is asked for out of turn.
 static void become_stream(struct cache_fill *fill, enum marker marker) {
     struct cache_object *object = fill->object;
     fill_leave_index(fill, marker, true);
     budget_give(fill->cache, fill->reserved);
     fill->reserved = 0;
     bool is_shared = atomic_load_explicit(&object->body->references, memory_order_acquire) > 1;
-    if (!is_shared)
+    bool can_ask = body_can_ask(object->body), frees = !is_shared && !can_ask;
+    if (frees)
         body_become_stream(object->body);
     pthread_mutex_lock(&object->lock);
     object->streaming = true;
-    object->is_paced = !is_shared;
+    object->frees = frees;
+    object->is_paced = frees || can_ask;
     object_reader_passed(object);
     pthread_mutex_unlock(&object->lock);
 }
@@ -308,13 +312,18 @@ static size_t storing_room(struct cache_fill *fill, void (*wake)(void *owner), v
     if (reserve(fill, (size_t)room))
         return (size_t)room;
     *is_held = tier_will_free(fill, wake, owner);
-    if (!*is_held)
-        become_stream(fill, MARKER_NONE);
+    if (*is_held)
+        return 0;
+    if (reserve(fill, (size_t)room)) // the last of it has just been written
+        return (size_t)room;
+    become_stream(fill, MARKER_NONE);
     return 0;
 }
 
 static size_t stream_room(struct cache_fill *fill, void (*wake)(void *owner), void *owner) {
     struct cache_object *object = fill->object;
+    if (!object->frees)
+        budget_settle(fill->cache); // nothing was reserved
     pthread_mutex_lock(&object->lock);
     object_reader_passed(object);
     bool is_paced = object->is_paced;
@@ -344,7 +353,7 @@ size_t cache_fill_room(struct cache_fill *fill, void (*wake)(void *owner), void 
 // Nobody reads this stream, and nobody can come to: what arrives is dropped.
 static bool drop_unread(struct cache_object *object, struct flow *flow, size_t length) {
     pthread_mutex_lock(&object->lock);
-    bool is_unread = object->is_paced && object_count_readers(object) == 0;
+    bool is_unread = object->frees && object_count_readers(object) == 0;
     if (is_unread) {
         body_skip(object->body, flow, length);
         object_reader_passed(object);
@@ -494,7 +503,7 @@ unsigned cache_fill_readers(struct cache_fill *fill) {
 
 unsigned cache_fill_shed(struct cache_fill *fill) {
     pthread_mutex_lock(&fill->object->lock);
-    unsigned cut = object_cut_laggards(fill->object);
+    unsigned cut = object_shed_laggards(fill->object);
     pthread_mutex_unlock(&fill->object->lock);
     return cut;
 }

@@ -76,7 +76,8 @@ static void publish_head(
         reader->offset = object->start;
     object->refused |= is_refused;
     object->streaming |= is_refused;
-    object->is_paced = object->body->is_stream && !fill->is_resuming; // else by the readers of its owner
+    object->frees = object->body->is_stream && !fill->is_resuming; // else by the readers of its owner
+    object->is_paced = object->frees || (object->streaming && body_can_ask(object->body));
     atomic_store_explicit(&object->phase, PHASE_ARRIVING, memory_order_release);
     object_wake_readers(object);
     pthread_mutex_unlock(&object->lock);
@@ -132,18 +133,25 @@ static enum fill_kind refuse(struct cache_fill *fill, const struct arrival *arri
     return begin_stream(fill, arrival);
 }
 
+// A head's too much, while something is being written and will make room.
+static bool take_room(struct cache *cache, uint64_t bytes) {
+    if (budget_take(cache, bytes))
+        return true;
+    if (!tier_is_writing(cache))
+        return budget_take(cache, bytes);
+    budget_charge(cache, bytes);
+    return true;
+}
+
 static enum fill_kind begin_storing(struct cache_fill *fill, struct arrival *arrival) {
     struct cache_object *object = fill->object;
     struct stored_head *head = head_of(arrival, true);
     if (!fill->is_resuming)
         object->body->fingerprint = object->key.low;
-    if (!budget_take(fill->cache, memory_cost(head->bytes))) {
-        if (!tier_is_writing(fill->cache)) {
-            free(head);
-            arrival->verdict = (struct policy_verdict){false, false, "no-room"};
-            return refuse(fill, arrival);
-        }
-        budget_charge(fill->cache, memory_cost(head->bytes)); // a head's too much until something is written
+    if (!take_room(fill->cache, memory_cost(head->bytes))) {
+        free(head);
+        arrival->verdict = (struct policy_verdict){false, false, "no-room"};
+        return refuse(fill, arrival);
     }
     object->charged += memory_cost(head->bytes);
     bool is_shared = !head->freshness.no_cache && head->freshness.lifetime_s > head->freshness.initial_age_s;

@@ -13,6 +13,7 @@ struct cache_object *object_new(struct cache *cache, bool is_stream) {
             .location = DISK_LOCATION_NONE,
             .streaming = is_stream,
             .is_paced = is_stream,
+            .frees = is_stream,
             .refused = is_stream};
     object->body = body_new(cache, is_stream);
     pthread_mutex_init(&object->lock, NULL);
@@ -117,36 +118,49 @@ static uint64_t arrived(const struct cache_object *object) {
     return object->fill ? object->fill->flow.position : object->floor;
 }
 
+static bool is_far_behind(const struct cache_object *object, const struct cache_reader *reader) {
+    uint64_t window = atomic_load_explicit(&object->cache->window_bytes, memory_order_relaxed);
+    return reader->offset + window / 2 < arrived(object);
+}
+
 static uint64_t slowest_offset(const struct cache_object *object) {
     uint64_t slowest = arrived(object);
-    for (const struct cache_reader *reader = object->readers; reader; reader = reader->next)
-        if (is_interested(object, reader) && reader->offset < slowest)
+    for (struct cache_reader *reader = object->readers; reader; reader = reader->next) {
+        reader->is_left = reader->is_left && is_far_behind(object, reader);
+        if (is_interested(object, reader) && !reader->is_left && reader->offset < slowest)
             slowest = reader->offset;
+    }
     return slowest;
 }
 
+// Those who read another object of the same body wait for what this one brings, too.
 static bool has_waiting_reader(const struct cache_object *object) {
+    if (object->fill && body_is_awaited(object->body, &object->fill->flow))
+        return true;
     for (const struct cache_reader *reader = object->readers; reader; reader = reader->next)
         if (is_interested(object, reader) && reader->offset >= arrived(object))
             return true;
     return false;
 }
 
-// They may be reading what they were given: it stays until they detach.
-unsigned object_cut_laggards(struct cache_object *object) {
-    uint64_t window = atomic_load_explicit(&object->cache->window_bytes, memory_order_relaxed);
+// They may be reading what they were given: it stays until they detach. Where they can ask for what is gone
+// by the time they come to it, they are left behind.
+unsigned object_shed_laggards(struct cache_object *object) {
     unsigned cut = 0;
     if (!object->streaming || !has_waiting_reader(object))
         return 0;
     for (struct cache_reader *reader = object->readers; reader; reader = reader->next) {
-        if (!is_interested(object, reader) || reader->is_cut ||
-                reader->offset + window / 2 >= arrived(object))
+        if (!is_interested(object, reader) || reader->is_cut || !is_far_behind(object, reader))
             continue;
+        if (!object->frees) {
+            reader->is_left = true;
+            continue;
+        }
         reader->is_cut = true;
-        reader->waiting = false;
-        reader->wake(reader);
+        wake(reader);
         cut++;
     }
+    object_reader_passed(object);
     return cut;
 }
 
@@ -160,7 +174,7 @@ void object_reader_passed(struct cache_object *object) {
     if (!object->streaming || object_phase(object) == PHASE_PENDING)
         return;
     object->floor = slowest_offset(object);
-    if (object->is_paced)
+    if (object->frees)
         body_free_before(object->body, object->floor);
     struct cache_fill *fill = object->fill;
     if (fill && fill->waiting && (object_room(object) > 0 || object_count_readers(object) == 0)) {

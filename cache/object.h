@@ -46,7 +46,7 @@ struct cache_object {
     _Atomic uint64_t size;     // of the representation; SIZE_UNKNOWN: not known in advance
     _Atomic bool is_partial;   // stored with holes, or from several messages
     _Atomic uint64_t
-            location; // of its head's record, in the body's place; DISK_LOCATION_NONE: none, or not yet
+            location; // of its head's record, where its body lies; DISK_LOCATION_NONE: none, or not yet
     _Atomic uint64_t sequence; // up to which it was written
     _Atomic bool is_unwanted;  // dropped: is not to be found on disk any more
     uint64_t charged;          // for this struct, its head and its fill; in the budget
@@ -64,9 +64,10 @@ struct cache_object {
     pthread_mutex_t lock;
     uint64_t floor; // a stream's slowest reader
     bool streaming; // is not to be stored
-    bool is_paced;  // by its readers: what all have read is freed. So is one that is not to be stored, but
-                    // one whose body others share
-    bool refused;   // so from its head on: joiners are told to go
+    bool is_paced;  // by its readers, as one that is not to be stored: but one whose body others share, and
+                   // the origin cannot be asked for what they miss
+    bool frees;   // what all have read: so is its body a stream
+    bool refused; // so from its head on: joiners are told to go
     struct cache_reader *readers;
     struct cache_fill *fill; // while it runs
     struct cache_object *successor;
@@ -105,5 +106,5 @@ unsigned object_count_readers(const struct cache_object *object); // who want wh
 // After a reader of a stream went on or away: frees what all have passed, and wakes the producer when there
 // is enough room again.
 void object_reader_passed(struct cache_object *object);
-unsigned object_cut_laggards(struct cache_object *object); // cache_fill_shed, with the lock held
-size_t object_room(const struct cache_object *object);     // of a stream; 0 rather than little
+unsigned object_shed_laggards(struct cache_object *object); // cache_fill_shed, with the lock held
+size_t object_room(const struct cache_object *object);      // of a stream; 0 rather than little

@@ -201,6 +201,16 @@ static enum read look_at(struct cache_reader *reader, struct iovec *pieces, int 
     UNREACHABLE("a look at a body");
 }
 
+bool cache_reader_is_cut(struct cache_reader *reader) {
+    struct cache_object *object = reader->object;
+    if (!reader->linked)
+        return false;
+    pthread_mutex_lock(&object->lock);
+    bool is_cut = reader->is_cut;
+    pthread_mutex_unlock(&object->lock);
+    return is_cut;
+}
+
 enum read cache_reader_peek(struct cache_reader *reader, struct iovec *pieces, int count, int *used) {
     struct cache_object *object = reader->object;
     CHECK(object && reader->role != ROLE_GONE && count > 0);
@@ -239,7 +249,7 @@ void cache_reader_rest(struct cache_reader *reader) {
 // reader.
 static bool seek_arriving(struct cache_reader *reader, struct cache_object *object, uint64_t offset) {
     if (object_phase(object) == PHASE_PENDING || offset < object->start ||
-            (object->is_paced && offset < reader->offset))
+            (object->frees && offset < reader->offset))
         return false;
     bool was_slowest = reader->offset <= object->floor;
     reader->offset = offset;

@@ -86,15 +86,22 @@ static bool is_over(struct cache *cache) {
            atomic_load_explicit(&cache->budget.limit, memory_order_relaxed);
 }
 
-void budget_settle(struct cache *cache) {
-    while (is_over(cache) && evict_one(cache))
-        continue;
+// False: nothing more can be evicted.
+static bool settle(struct cache *cache) {
+    while (is_over(cache))
+        if (!evict_one(cache))
+            return !is_over(cache);
+    return true;
 }
 
+void budget_settle(struct cache *cache) {
+    (void)settle(cache);
+}
+
+// What others count just after there was room is theirs to make room for.
 bool budget_take(struct cache *cache, uint64_t bytes) {
     budget_charge(cache, bytes);
-    budget_settle(cache);
-    if (!is_over(cache))
+    if (settle(cache))
         return true;
     budget_give(cache, bytes);
     return false;

@@ -26,6 +26,7 @@ struct cache {
     pthread_cond_t idle;
     uint64_t dirty_bytes;    // wait to be written
     unsigned jobs;           // that wait or run
+    unsigned writes;         // of them, with something dirty
     struct cache_fill *held; // fills that wait for the disk
     uint64_t fixed_bytes;    // counted from the start: tables
 };

@@ -40,6 +40,7 @@ void tier_job_begins(struct cache *cache, uint64_t dirty_bytes) {
     pthread_mutex_lock(&cache->dirty_lock);
     cache->jobs++;
     cache->dirty_bytes += dirty_bytes;
+    cache->writes += dirty_bytes > 0;
     pthread_mutex_unlock(&cache->dirty_lock);
 }
 
@@ -53,19 +54,23 @@ static struct cache_fill *take_held(struct cache *cache) {
     return held;
 }
 
-void tier_dirty_ends(struct cache *cache, uint64_t dirty_bytes) {
-    pthread_mutex_lock(&cache->dirty_lock);
+// The lock is held.
+static void end_dirty(struct cache *cache, uint64_t dirty_bytes) {
     cache->dirty_bytes -= dirty_bytes;
+    cache->writes -= dirty_bytes > 0;
     if (dirty_bytes)
         take_held(cache);
+}
+
+void tier_dirty_ends(struct cache *cache, uint64_t dirty_bytes) {
+    pthread_mutex_lock(&cache->dirty_lock);
+    end_dirty(cache, dirty_bytes);
     pthread_mutex_unlock(&cache->dirty_lock);
 }
 
 void tier_job_ends(struct cache *cache, uint64_t dirty_bytes) {
     pthread_mutex_lock(&cache->dirty_lock);
-    cache->dirty_bytes -= dirty_bytes;
-    if (dirty_bytes)
-        take_held(cache);
+    end_dirty(cache, dirty_bytes);
     if (--cache->jobs == 0)
         pthread_cond_broadcast(&cache->idle);
     pthread_mutex_unlock(&cache->dirty_lock);
@@ -85,7 +90,7 @@ static bool hold(struct cache_fill *fill, uint64_t most, void (*wake)(void *owne
     if (!cache->disk)
         return false;
     pthread_mutex_lock(&cache->dirty_lock);
-    bool is_busy = cache->dirty_bytes >= most;
+    bool is_busy = cache->dirty_bytes >= most || cache->writes >= TIER_WRITES_MAX;
     if (is_busy && !fill->is_held) {
         fill->wake = wake;
         fill->owner = owner;

@@ -18,6 +18,7 @@ struct entry_name;
 #define TIER_READ_AHEAD_BYTES (256 << 10) // once a reader goes on
 #define TIER_DIRTY_PERCENT 25             // of the memory tier, that may wait to be written
 #define TIER_DIRTY_LEAST_BYTES (4 << 20)
+#define TIER_WRITES_MAX (DISK_QUEUE_MAX / 2) // that may wait: what a queue has no room for is not kept
 #define TIER_STOP_MS 20000
 
 // ---- looking up; hold no lock ----

@@ -17,7 +17,7 @@
 struct volume;
 
 #define VOLUME_BYTES_MINIMUM (UINT64_C(4) << 20)
-#define VOLUME_PUT_WAIT_MS 100
+#define VOLUME_PUT_WAIT_MS 250
 
 // What becomes of a head's record when its segment is reclaimed.
 enum volume_verdict {

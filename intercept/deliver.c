@@ -232,7 +232,7 @@ enum run step_deliver(struct session *session) {
         session_goto(session, STEP_finish);
         return RUN_NEXT;
     }
-    if (is_full && !(session->events & EVENT_SOCKET))
+    if (is_full && !(session->events & EVENT_SOCKET) && !cache_reader_is_cut(&session->reader))
         return RUN_WAIT; // nothing else makes room
     session->want_write = false;
     return send_content(session);

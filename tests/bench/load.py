@@ -1,4 +1,5 @@
-"""The load: an origin that answers every URL with 8 KiB and counts, and wrk in the LAN. Both on one core."""
+"""The load: an origin that answers every URL with so many bytes, 8 KiB if nothing is said, and counts; and wrk in the LAN.
+Both on one core."""
 import json
 import os
 import re
@@ -10,6 +11,7 @@ from lab import Failed, Namespace, wait_for
 ORIGIN = "198.51.100.10"
 LOAD_CORE = 1
 BODY_BYTES = 8192
+PART_BYTES = 2048
 CONNECTIONS = 100
 STATUS_PORT = 8081
 
@@ -35,7 +37,7 @@ http {{
         location / {{
             default_type text/plain;
             add_header Cache-Control max-age=3600;
-            return 200 $part$part$part$part;
+            return 200 {parts};
         }}
     }}
     server {{
@@ -56,10 +58,16 @@ done = function(summary, latency)
 end
 """
 COUNTER = """\
-local number = 0
+local number = FROM
 request = function()
     number = number + 1
     return "GET /PREFIX/" .. number .. " HTTP/1.1\\r\\nHost: HOST\\r\\n\\r\\n"
+end
+"""
+RANDOM = """\
+math.randomseed(FROM)
+request = function()
+    return "GET /PREFIX/" .. math.random(1, COUNT) .. " HTTP/1.1\\r\\nHost: HOST\\r\\n\\r\\n"
 end
 """
 
@@ -79,11 +87,11 @@ def fetch(namespace: Namespace, address, target, port=80):
 
 
 class Origin:
-    def __init__(self, lab):
-        self.lab = lab
+    def __init__(self, lab, body_bytes=BODY_BYTES):
+        self.lab, self.body_bytes = lab, body_bytes
         file = lab.directory / "origin.conf"
         file.write_text(ORIGIN_CONFIG.format(directory=lab.directory, origin=ORIGIN, port=STATUS_PORT,
-            part="x" * (BODY_BYTES // 4)))
+            part="x" * PART_BYTES, parts="$part" * (body_bytes // PART_BYTES)))
         self.process = lab.wan.start(*on_core(LOAD_CORE, "nginx", "-c", file, "-e", lab.directory / "origin.err"),
             stdin=subprocess.DEVNULL)
         lab.keep(self)
@@ -94,7 +102,7 @@ class Origin:
         if self.process.poll() is not None:
             raise Failed(f"the origin ended: {(self.lab.directory / 'origin.err').read_text()}")
         try:
-            return len(fetch(self.lab.wan, ORIGIN, "/")) == BODY_BYTES
+            return len(fetch(self.lab.wan, ORIGIN, "/")) == self.body_bytes
         except ConnectionRefusedError:
             return False
 
@@ -114,16 +122,26 @@ class Origin:
                 return now
             before = now
 
+    def pause(self):
+        """Refuses connections until go_on."""
+        self.lab.wan.run("iptables", "-w", "-I", "INPUT", "-p", "tcp", "-d", ORIGIN, "--dport", "80", "-j", "REJECT",
+            "--reject-with", "tcp-reset")
+
+    def go_on(self):
+        self.lab.wan.run("iptables", "-w", "-F", "INPUT")
+
     def close(self):
         self.process.terminate()
         self.process.wait(10)
 
 
-def run_wrk(lab, seconds, prefix=None):
-    """One load of `seconds`: the same URL always, or under `prefix` every time another. wrk's own figures, and
-    the CPU seconds it took."""
+def run_wrk(lab, seconds, prefix=None, begin=0, among=0):
+    """One load of `seconds`: the same URL always, or under `prefix` every time the one behind, from `begin` on, or one at random
+    `among` so many. wrk's own figures, and the CPU seconds it took."""
     script = lab.directory / f"wrk-{prefix or 'same'}.lua"
-    changing = COUNTER.replace("PREFIX", prefix).replace("HOST", ORIGIN) if prefix else ""
+    changing = (RANDOM if among else COUNTER) if prefix else ""
+    for word, value in (("PREFIX", prefix), ("HOST", ORIGIN), ("FROM", begin), ("COUNT", among)):
+        changing = changing.replace(word, str(value))
     script.write_text(changing + SUMMARY)
     process = lab.lan.start(*on_core(LOAD_CORE, "wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "10s",
         "-s", script, f"http://{ORIGIN}/same"), stdout=subprocess.PIPE, text=True)

@@ -66,7 +66,11 @@ def test_a_206_of_another_is_not_joined(play, tag):
 
 def test_completed_by_range(play):
     """RFC 9111 §3.4: what was kept is completed by what is missing."""
-    play.exchange(A, reply(200, WHOLE, sends=4, end="close", cache_control=MAX, etag='"1"', accept_ranges="bytes"))
+    def break_off(seen):  # and have no more for the one who waits
+        if seen.get("Range"):
+            return reply(503, "")
+        return reply(200, WHOLE, sends=4, end="close", cache_control=MAX, etag='"1"', accept_ranges="bytes")
+    play.exchange(A, break_off)
     got = play.exchange(A, serve)
     assert (got.seen.get("Range"), got.seen.get("If-Range")) == ("bytes=4-", '"1"')
     assert (got.status, got.body, got.complete) == (200, WHOLE, True)

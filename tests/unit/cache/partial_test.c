@@ -1053,10 +1053,88 @@ static void a_hole_of_what_becomes_a_stream(void) {
     free_exactly(cache, before);
 }
 
+#define CHUNKS (UINT64_C(4) << 20) // in several chunks
+#define ROOMY (UINT64_C(32) << 20)
+
+static void set_memory(struct cache *cache, uint64_t memory_bytes) {
+    struct cache_limits limits = {.memory_bytes = memory_bytes};
+    cache_set_limits(cache, &limits);
+}
+
+// Sends and reads by turns to the end, and ends.
+static void send_and_read(struct play *play, uint64_t end) {
+    while (play->sent < end) {
+        CU_ASSERT_FATAL(play_send(play, end - play->sent) > 0);
+        CU_ASSERT_EQUAL_FATAL(play_read(play, UINT64_MAX), READ_WAIT);
+    }
+    play_finish(play);
+}
+
+// What a reader was behind of has gone when the fill gives up its place: it asks for it, and the fill waits.
+static void behind_one_given_up(void) {
+    struct cache *cache = new_cache(ROOMY);
+    uint64_t before = stats_of(cache).bytes;
+    struct play play;
+    play_get(&play, cache, "/a", NOW);
+    play_answer(&play, 200, FRESH STRONG "Accept-Ranges: bytes\n", CHUNKS);
+    CU_ASSERT_EQUAL(play_head(&play), READ_READY);
+    CU_ASSERT_EQUAL(play_send(&play, CHUNKS - 500000), CHUNKS - 500000);
+    set_memory(cache, 1);
+    set_memory(cache, ROOMY);
+    cache_purge_all(cache);
+    CU_ASSERT_EQUAL(play_send(&play, 1), 0);
+    struct cache_fill *fill = play.fill;
+    play.fill = NULL;
+    CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_HOLE);
+    CU_ASSERT_EQUAL(play.received, 0);
+    CU_ASSERT_EQUAL(read_on(&play, CHUNKS - 500000, CHUNKS, FRESH STRONG), READ_READY);
+    CU_ASSERT_EQUAL(play.room_wakes, 1);
+    play.fill = fill;
+    play.sent = CHUNKS - 500000;
+    send_and_read(&play, CHUNKS);
+    CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_END);
+    CU_ASSERT_EQUAL(play.received, CHUNKS);
+    play_end(&play);
+    CU_ASSERT_FALSE(has_whole(cache, 0));
+    free_exactly(cache, before);
+}
+
+// One who holds up another is left behind where it can ask for what it misses, and is not cut off.
+static void left_behind(void) {
+    struct cache *cache = new_cache(ROOMY);
+    uint64_t before = stats_of(cache).bytes;
+    struct play play, slow;
+    play_get(&play, cache, "/a", NOW);
+    play_answer(&play, 200, FRESH STRONG "Accept-Ranges: bytes\n", CHUNKS);
+    CU_ASSERT_EQUAL(play_get(&slow, cache, "/a", NOW), LOOKUP_JOIN);
+    CU_ASSERT_EQUAL(play_head(&slow), READ_READY);
+    CU_ASSERT_EQUAL(play_read(&slow, 1), READ_WAIT);
+    play_send(&play, 2 << 20);
+    CU_ASSERT_EQUAL(play_read(&slow, 1000), READ_READY);
+    cache_purge_all(cache);
+    CU_ASSERT_EQUAL(play_send(&play, 1), 0);
+    CU_ASSERT_EQUAL(cache_fill_shed(play.fill), 0);
+    CU_ASSERT_EQUAL(play.room_wakes, 0); // nobody waits for more
+    CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_WAIT);
+    CU_ASSERT_EQUAL(cache_fill_shed(play.fill), 0);
+    CU_ASSERT_EQUAL(play.room_wakes, 1);
+    send_and_read(&play, CHUNKS);
+    CU_ASSERT_EQUAL(play_read(&play, UINT64_MAX), READ_END);
+    set_memory(cache, 1);
+    set_memory(cache, ROOMY);
+    CU_ASSERT_EQUAL(read_on(&slow, CHUNKS, CHUNKS, FRESH STRONG), READ_READY);
+    CU_ASSERT_EQUAL(play_read(&slow, UINT64_MAX), READ_END);
+    CU_ASSERT_EQUAL(slow.received, CHUNKS);
+    play_end(&slow);
+    play_end(&play);
+    free_exactly(cache, before);
+}
+
 SUITE(cache_partial, CASE(whole_for_a_hole), CASE(part_for_nobody_else), CASE(one_part), CASE(not_stored),
         CASE(unsatisfiable), CASE(joined_at_random), CASE(never_mixed), CASE(broken_off), CASE(broken_part),
         CASE(broken_refresh), CASE(completed), CASE(completed_in_steps), CASE(not_completed),
         CASE(answered_otherwise), CASE(completed_as_a_stream), CASE(confirmed), CASE(arriving),
         CASE(not_joined), CASE(range_of_a_stream), CASE(many_parts), CASE(evicted), CASE(threads),
         CASE(random_ranges_of_a_large_object), CASE(chunks_are_evicted_one_by_one),
-        CASE(several_holes_at_once), CASE(seeks_back_to_a_hole), CASE(a_hole_of_what_becomes_a_stream))
+        CASE(several_holes_at_once), CASE(seeks_back_to_a_hole), CASE(a_hole_of_what_becomes_a_stream),
+        CASE(behind_one_given_up), CASE(left_behind))
