@@ -57,9 +57,9 @@ struct cache_reader {
     uint64_t run_end;                            // of the bytes there that follow one another
     struct cache_reader *wait_next, **wait_link; // among those who wait for content
     bool awaits;                                 // by the body's lock
-    bool has_waited;    // for content
-    uint64_t disk_next; // where the last piece read from a disk ends
-    struct load *load;  // what it waits for in the look-up, by the shard's lock
+    bool has_waited;                             // for content
+    uint64_t disk_next;                          // where the last piece read from a disk ends
+    struct load *load;                           // what it waits for in the look-up, by the shard's lock
     struct cache *load_cache;
     struct cache_key load_key;
     unsigned char role;
