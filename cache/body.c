@@ -457,6 +457,9 @@ uint32_t body_copy_chunk(struct body *body, struct chunk *chunk, void *out) {
     char *to = out;
     pthread_mutex_lock(&body->lock);
     uint32_t bytes = chunk->span_count && chunk->spans[0].from == 0 ? chunk->spans[0].to : 0;
+    // What comes behind it is to be written, too.
+    if (!chunk_is_full(chunk, chunk->length))
+        chunk->is_queued = false;
     pthread_mutex_unlock(&body->lock);
     for (uint32_t at = 0; at < bytes; at += BODY_BLOCK_BYTES)
         if (!copy_block(body, chunk, at, to + at, (uint32_t)least(bytes - at, BODY_BLOCK_BYTES)))
