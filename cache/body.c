@@ -150,12 +150,16 @@ static void queue_chunk(struct body *body, struct chunk *chunk) {
     eviction_add(&body->cache->eviction, &chunk->node);
 }
 
+static size_t pointer_bytes(unsigned count) {
+    return count * sizeof(void *);
+}
+
 static void make_room(struct body *body) {
     if (body->chunk_count < body->chunk_room)
         return;
     unsigned room = body->chunk_room < 8 ? 8 : body->chunk_room * 2;
-    struct chunk **chunks = memory_new(room * sizeof *chunks);
-    memcpy(chunks, body->chunks, body->chunk_count * sizeof *chunks);
+    struct chunk **chunks = memory_new(pointer_bytes(room));
+    memcpy(chunks, body->chunks, pointer_bytes(body->chunk_count));
     if (body->chunks != &body->single)
         free(body->chunks);
     body->chunks = chunks;
@@ -168,7 +172,7 @@ static struct chunk *add(struct body *body, uint64_t number, uint64_t *reserved)
     struct chunk *chunk = chunk_new(body, number, (uint32_t)least(left, BODY_CHUNK_BYTES));
     unsigned at = place_of(body, number);
     make_room(body);
-    memmove(&body->chunks[at + 1], &body->chunks[at], (body->chunk_count - at) * sizeof *body->chunks);
+    memmove(&body->chunks[at + 1], &body->chunks[at], pointer_bytes(body->chunk_count - at));
     body->chunks[at] = chunk;
     body->chunk_count++;
     chunk->charged = (uint32_t)memory_cost(chunk_struct_bytes(chunk->length));
@@ -180,7 +184,7 @@ static struct chunk *add(struct body *body, uint64_t number, uint64_t *reserved)
 
 static void take_out(struct body *body, unsigned at) {
     struct chunk *chunk = body->chunks[at];
-    memmove(&body->chunks[at], &body->chunks[at + 1], (--body->chunk_count - at) * sizeof *body->chunks);
+    memmove(&body->chunks[at], &body->chunks[at + 1], pointer_bytes(--body->chunk_count - at));
     give(body, chunk->charged);
 }
 
@@ -267,6 +271,15 @@ bool body_is_awaited(struct body *body, const struct flow *flow) {
         is_awaited = reader->offset >= flow->position && reader->offset < flow->end;
     pthread_mutex_unlock(&body->lock);
     return is_awaited;
+}
+
+bool body_is_fetched(struct body *body) {
+    pthread_mutex_lock(&body->lock);
+    const struct flow *flow = body->flows;
+    while (flow && flow->is_load)
+        flow = flow->next;
+    pthread_mutex_unlock(&body->lock);
+    return flow;
 }
 
 void body_confirm(struct body *body, struct flow *flow) {

@@ -86,6 +86,7 @@ uint64_t body_charged(struct body *body);
 // `flow` brings what lies from `from` to `end`. It stays where it is until body_end.
 void body_begin(struct body *body, struct flow *flow, uint64_t from, uint64_t end);
 void body_confirm(struct body *body, struct flow *flow);
+bool body_is_fetched(struct body *body);                          // by whatever flow, but from the disk
 bool body_is_awaited(struct body *body, const struct flow *flow); // by a reader that has taken all there is
 // What the next `length` bytes of the flow will take of the budget, at the most.
 uint64_t body_cost(struct body *body, const struct flow *flow, size_t length);

@@ -156,7 +156,7 @@ static bool read_record(void *context, const struct offline_record *found) {
         return true;
     }
     struct view bytes = {(const char *)found->bytes + RECORD_HEADER_BYTES, found->record.head_bytes};
-    struct stored_head *head = head_record_decode(bytes, &now, 0, &record);
+    struct stored_head *head = head_record_decode(bytes, &now, &record);
     if (head && !is_purged(catalog, &found->record, &record))
         note_head(catalog, found, &record, head);
     free(head);
@@ -242,7 +242,7 @@ static bool show(void *context, const struct offline_record *found) {
     if (found->record.type == RECORD_CHUNK)
         return true;
     struct view bytes = {(const char *)found->bytes + RECORD_HEADER_BYTES, found->record.head_bytes};
-    struct stored_head *head = head_record_decode(bytes, walking->now, 0, &record);
+    struct stored_head *head = head_record_decode(bytes, walking->now, &record);
     bool goes_on = true;
     if (head && is_at(catalog, find(catalog, id_of_response(found->record.key, head)), found)) {
         struct catalog_response response = {found, head, &record, bytes_there(catalog, &found->record)};

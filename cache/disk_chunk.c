@@ -99,9 +99,11 @@ int disk_read_chunk(const struct disk_place *place, uint32_t number, uint32_t of
     return error;
 }
 
+// What lies on a slow disk is as good as not there.
 bool disk_may_have_chunk(const struct disk_place *place, uint32_t number) {
     struct volume_place places[TABLE_CANDIDATES_MAX];
-    struct volume *open = disk_volume_open(place->volume);
+    bool is_slow = atomic_load_explicit(&place->volume->is_slow, memory_order_relaxed);
+    struct volume *open = is_slow ? NULL : disk_volume_open(place->volume);
     unsigned count = open ? volume_find(open, key_of_number(place, number), places) : 0;
     put_all(places, count);
     return count > 0;

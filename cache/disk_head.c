@@ -54,7 +54,7 @@ static int make_head(struct disk_look *look, const struct disk_name *name, const
         volume_drop(look->open, look->key, look->place->location);
         return -ENOENT;
     }
-    struct stored_head *stored = head_record_decode(disk_look_head(look), now, 0, &record);
+    struct stored_head *stored = head_record_decode(disk_look_head(look), now, &record);
     if (!stored || record.generation != look->record.generation ||
             (look->record.body_bytes > 0 && record.body_length != look->record.body_bytes)) {
         free(stored);

@@ -106,7 +106,7 @@ struct view disk_look_head(const struct disk_look *look) {
 struct stored_head *disk_look_decode(const struct disk_look *look) {
     static const struct head_record_now now = {{0, 0}, 0};
     struct head_record record;
-    return head_record_decode(disk_look_head(look), &now, 0, &record);
+    return head_record_decode(disk_look_head(look), &now, &record);
 }
 
 int disk_look_at_all(struct disk_volume *volume, struct volume *open, struct cache_key key, bool may_wait,

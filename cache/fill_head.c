@@ -37,13 +37,14 @@ static void read_arrival(struct arrival *arrival, const struct cache_response *r
 
 static struct stored_head *head_of(const struct arrival *arrival, bool is_stored) {
     const struct cache_response *response = arrival->response;
-    struct stored_head_source source = {.head = response->head, .date_s = -1};
+    struct stored_head_source source = {.head = response->head,
+            .date_s = -1,
+            .vary = arrival->vary, // also of what is not stored: its holes are asked for, too
+            .selectors = arrival->selectors};
     if (is_stored) {
         bool needs_date = !http_field_find(response->head, FIELD_DATE, 0);
         source.control = &arrival->control;
         source.date_s = needs_date ? arrival->freshness.date_s : -1;
-        source.vary = arrival->vary;
-        source.selectors = arrival->selectors;
     }
     struct stored_head *head = stored_head_new(&source);
     head->freshness = arrival->freshness;
@@ -156,9 +157,14 @@ static enum fill_kind begin_storing(struct cache_fill *fill, struct arrival *arr
     object->charged += memory_cost(head->bytes);
     bool is_shared = !head->freshness.no_cache && head->freshness.lifetime_s > head->freshness.initial_age_s;
     mark(fill, is_shared ? MARKER_NONE : MARKER_ALONE);
-    partial_choose_body(fill, head);
+    struct shard *shard = index_shard(&fill->cache->index, object->key);
+    pthread_mutex_lock(&shard->lock);
+    struct body *before = partial_choose_body(fill, head);
     begin_flow(fill);
     publish_head(fill, head, arrival->verdict.reason, false);
+    pthread_mutex_unlock(&shard->lock);
+    if (before)
+        body_put(before);
     return FILL_STORE;
 }
 

@@ -331,12 +331,11 @@ static int64_t steady_at(
     return now->moment.steady_s - (elapsed_s >= 0 ? elapsed_s : DELTA_MAXIMUM);
 }
 
-static struct stored_head *copy_of(const struct stored_head *shell, size_t tail_bytes) {
+static struct stored_head *copy_of(const struct stored_head *shell) {
     struct stored_head_source source = {.head = &shell->http,
             .date_s = -1,
             .vary = shell->vary,
-            .selectors = shell->selectors,
-            .tail_bytes = tail_bytes};
+            .selectors = shell->selectors};
     struct stored_head *head = stored_head_new(&source);
     head->freshness = shell->freshness;
     head->content_length = shell->content_length;
@@ -345,17 +344,17 @@ static struct stored_head *copy_of(const struct stored_head *shell, size_t tail_
 }
 
 static struct stored_head *read_rest(struct unpack *in, const struct head_record *record,
-        struct stored_head *shell, const struct head_record_now *now, size_t tail_bytes) {
+        struct stored_head *shell, const struct head_record_now *now) {
     read_fields(in, &shell->http);
     if (in->is_broken || in->left > 0 || !is_sound(record, shell))
         return NULL;
     struct moment *at = &shell->freshness.response_at;
     at->steady_s = steady_at(record, *at, now);
-    return copy_of(shell, tail_bytes);
+    return copy_of(shell);
 }
 
 static struct stored_head *decode(
-        struct view bytes, const struct head_record_now *now, size_t tail_bytes, struct head_record *record) {
+        struct view bytes, const struct head_record_now *now, struct head_record *record) {
     struct http_field few[FEW_FIELDS];
     struct stored_head shell = {0}; // of views into `bytes`
     struct unpack in = unpack_from(bytes);
@@ -364,17 +363,17 @@ static struct stored_head *decode(
         return NULL;
     bool are_few = shell.http.field_count <= FEW_FIELDS;
     shell.http.fields = are_few ? few : memory_new(shell.http.field_count * sizeof *shell.http.fields);
-    struct stored_head *head = read_rest(&in, record, &shell, now, tail_bytes);
+    struct stored_head *head = read_rest(&in, record, &shell, now);
     if (!are_few)
         free(shell.http.fields);
     return head;
 }
 
 struct stored_head *head_record_decode(
-        struct view bytes, const struct head_record_now *now, size_t tail_bytes, struct head_record *record) {
+        struct view bytes, const struct head_record_now *now, struct head_record *record) {
     *record = (struct head_record){0};
     struct stored_head *head =
-            bytes.length <= RECORD_HEAD_MAXIMUM ? decode(bytes, now, tail_bytes, record) : NULL;
+            bytes.length <= RECORD_HEAD_MAXIMUM ? decode(bytes, now, record) : NULL;
     if (!head)
         *record = (struct head_record){0};
     return head;

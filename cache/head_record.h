@@ -20,7 +20,7 @@
 #define HEAD_RECORD_FIELDS_MAXIMUM (HTTP_FIELDS_MAX + 1) // with a Date added
 #define HEAD_RECORD_NAME_BYTES 64                        // the longest of head_record.tbl is shorter
 #define HEAD_RECORD_SECONDS_MAXIMUM (INT64_C(1) << 40)   // of a clock, a lifetime, an age
-// A decoded head is no larger than this, tail_bytes aside; about half as much again is used meanwhile.
+// A decoded head is no larger than this; about half as much again is used meanwhile.
 #define HEAD_RECORD_MEMORY_MAXIMUM                                                                           \
     (sizeof(struct stored_head) + RECORD_HEAD_MAXIMUM +                                                      \
             HEAD_RECORD_FIELDS_MAXIMUM * (sizeof(struct http_field) + HEAD_RECORD_NAME_BYTES))
@@ -41,7 +41,7 @@ struct head_record {
 
 // Writes the head into `out` when it fits into `room`. Returns how many bytes it takes: above `room`, nothing
 // of use is there. 0: it cannot be kept on disk (longer than RECORD_HEAD_MAXIMUM, or what decoding refuses).
-// `head->first` and the tail are not kept.
+// `head->first` is not kept.
 size_t head_record_encode(
         const struct head_record *record, const struct stored_head *head, unsigned char *out, size_t room);
 
@@ -60,4 +60,4 @@ struct head_record_now {
 // for what is older than the start: by the same start's clock, else by the wall clock. When that has not come
 // to where it was, nobody knows how much time has gone by, and the head is taken for DELTA_MAXIMUM old.
 struct stored_head *head_record_decode(
-        struct view bytes, const struct head_record_now *now, size_t tail_bytes, struct head_record *record);
+        struct view bytes, const struct head_record_now *now, struct head_record *record);

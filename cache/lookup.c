@@ -526,7 +526,10 @@ struct cache_fill *cache_reader_fill(
     struct cache_object *object = reader->object;
     CHECK(object && object->head);
     uint64_t first = reader->offset;
-    if (!body_can_ask(object->body) || until <= first)
+    if (!partial_can_ask(object) || until <= first)
+        return NULL;
+    // It may bring the whole: once is enough.
+    if (!body_can_ask(object->body) && body_is_fetched(object->body))
         return NULL;
     struct cache_fill *fill = fill_new(object->cache, query->head, NULL);
     fill->now = query->now;

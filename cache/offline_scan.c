@@ -146,7 +146,7 @@ static bool is_good_head(const struct scan *scan, const struct record *record, c
     static const struct head_record_now now = {{0, 0}, 0};
     struct head_record head;
     struct view text = {(const char *)bytes + RECORD_HEADER_BYTES, record->head_bytes};
-    struct stored_head *decoded = head_record_decode(text, &now, 0, &head);
+    struct stored_head *decoded = head_record_decode(text, &now, &head);
     free(decoded);
     return decoded && head.generation == record->generation &&
            key_equal(record->key,

@@ -81,13 +81,20 @@ bool partial_will_serve(struct cache_object *object, const struct cache_query *q
 bool partial_find_hole(const struct cache_object *object, const struct cache_query *query, struct flow *flow,
         struct body_hole *hole) {
     struct range_list ranges;
-    if (!body_can_ask(object->body))
+    // One that gave the whole instead is asked again by the next request, though not for those who wait.
+    if (!body_was_askable(object->body))
         return false;
     wanted(&ranges, object, query);
     for (unsigned i = 0; i < ranges.count; i++)
         if (body_find_hole(object->body, ranges.all[i].first, ranges.all[i].last, UINT64_MAX, flow, hole))
             return true;
     return false;
+}
+
+bool partial_can_ask(struct cache_object *object) {
+    return body_can_ask(object->body) ||
+           (object_phase(object) == PHASE_WHOLE && !object->is_partial && object->size > 0 &&
+                   object->size != SIZE_UNKNOWN && partial_is_provable(object->head));
 }
 
 bool partial_wants(
@@ -287,7 +294,8 @@ void partial_store(struct cache_fill *fill, bool is_broken) {
 
 // ---- sharing ----
 
-// A whole takes the place of a whole: only what is stored in part is completed by it.
+// A whole takes the place of a whole: only what is stored in part is completed by it. A part that is there
+// already, since the whole has arrived faster, is not kept twice.
 static bool is_shareable(
         const struct cache_fill *fill, struct cache_object *other, const struct stored_head *head) {
     const struct cache_object *object = fill->object;
@@ -298,7 +306,7 @@ static bool is_shareable(
         return false;
     bool is_whole = head->http.status != 206 && !fill->is_resuming;
     bool is_other_whole = other->head->http.status != 206 && !other->is_partial;
-    return !(is_whole && is_other_whole) && !body_is_complete(other->body);
+    return !(is_whole && is_other_whole);
 }
 
 static struct body *find_body(
@@ -309,29 +317,27 @@ static struct body *find_body(
     return NULL;
 }
 
-void partial_choose_body(struct cache_fill *fill, const struct stored_head *head) {
+struct body *partial_choose_body(struct cache_fill *fill, const struct stored_head *head) {
     struct cache_object *object = fill->object;
-    struct shard *shard = index_shard(&fill->cache->index, object->key);
     bool is_known = object->size != SIZE_UNKNOWN && head->has_body, is_strong = partial_is_provable(head);
-    struct body *body = NULL;
+    struct body *body = NULL, *own = NULL;
     // What breaks its own framing's word is not to be trusted: it must not be among what others have.
     if (is_known && is_strong && fill->is_counted && !fill->is_resuming) {
-        pthread_mutex_lock(&shard->lock);
         const struct entry *entry = object->entry;
         body = entry ? find_body(fill, entry->stored, head) : NULL;
         if (!body && entry)
             body = find_body(fill, entry->arriving, head);
-        pthread_mutex_unlock(&shard->lock);
     }
     if (body) {
-        fill_share_body(fill, body);
-        body_put(body);
+        own = object->body;
+        object->body = body;
     } else if (is_known && !fill->is_resuming) {
         body_set_size(object->body, object->size);
     }
     if (is_known && is_strong && fill->is_counted && !fill->is_whole_again &&
             shows_ranges(&head->http, fill->is_resuming))
         body_set_can_ask(object->body);
+    return own;
 }
 
 static bool gives_ranges(const struct cache_fill *fill) {

@@ -26,13 +26,19 @@ bool partial_is_same(const struct http_head *a, const struct http_head *b);
 // has it. False: there is none that nobody fills yet.
 bool partial_find_hole(const struct cache_object *object, const struct cache_query *query, struct flow *flow,
         struct body_hole *hole);
+// Whether the origin can be asked for what a reader of the object misses. Of what was stored as a whole, and
+// is not to be had from its disk any more: also an origin of which it is not known that it answers ranges;
+// the whole that it gives then fills the hole as well.
+bool partial_can_ask(struct cache_object *object);
 // Whether some of what the request would be sent lies within `hole`.
 bool partial_wants(
         const struct cache_object *object, const struct cache_query *query, const struct body_hole *hole);
 
 // The fill's response is about to be published under `head`, and may be stored: when the index has a part of
-// the same representation, they share the body from now on.
-void partial_choose_body(struct cache_fill *fill, const struct stored_head *head);
+// the same representation, they share the body from now on. The shard's lock is held, and stays so until the
+// head is published: of two that come at once one must find the other. Returns the body that it had before, to
+// be put without the lock; NULL: it keeps it.
+struct body *partial_choose_body(struct cache_fill *fill, const struct stored_head *head);
 // Whether parts under this head can be told from those of another representation.
 bool partial_is_provable(const struct stored_head *head);
 // Of a 206's: the head that the whole would have; freed with free().

@@ -125,7 +125,7 @@ static void index_rule(struct purge *purge, uint32_t at) {
 
 static void rebuild(struct purge *purge, uint32_t room) {
     struct purge_rule *rules = memory_new(room * sizeof *rules);
-    if (purge->count)
+    if (purge->rules)
         memcpy(rules, purge->rules, purge->count * sizeof *rules);
     free(purge->rules);
     free(purge->places);
@@ -195,7 +195,7 @@ static void insert(struct purge *purge, struct purge_rule *rule) {
         free(rule->text);
         return;
     }
-    if (purge->count == purge->room)
+    if (!purge->rules || purge->count == purge->room)
         rebuild(purge, purge->room ? purge->room * 2 : ROOM_FIRST);
     purge->rules[purge->count] = *rule;
     index_rule(purge, purge->count++);

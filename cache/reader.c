@@ -153,7 +153,7 @@ static enum read read_absent(const struct cache_reader *reader) {
     case PHASE_WHOLE:
     case PHASE_ENDED:
     case PHASE_BROKEN:
-        return body_can_ask(object->body) ? READ_HOLE : READ_BROKEN;
+        return partial_can_ask(object) ? READ_HOLE : READ_BROKEN;
     }
     UNREACHABLE("a phase of an object that is read");
 }

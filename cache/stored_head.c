@@ -63,14 +63,13 @@ static size_t align(size_t bytes) {
     return (bytes + 15) & ~(size_t)15;
 }
 
-static struct stored_head *allocate(struct room room, size_t tail_bytes, char **end) {
+// `behind`: room behind the text, aligned for anything.
+static struct stored_head *allocate(struct room room, size_t behind, char **end) {
     size_t text_at = sizeof(struct stored_head) + room.fields * sizeof(struct http_field);
-    size_t tail_at = align(text_at + room.text), bytes = tail_at + tail_bytes;
+    size_t bytes = align(text_at + room.text) + behind;
     struct stored_head *stored = memory_new(bytes);
     memset(stored, 0, sizeof *stored);
     stored->bytes = bytes;
-    stored->tail = (char *)stored + tail_at;
-    stored->tail_bytes = tail_bytes;
     *end = (char *)stored + text_at;
     return stored;
 }
@@ -94,9 +93,9 @@ static void copy_kept(
             copy_field(http, &source->head->fields[i], end);
 }
 
-// The same fields, and behind them those that only the first client gets. In the tail's last bytes.
+// The same fields, and behind them those that only the first client gets. In the last bytes.
 static void add_first(struct stored_head *stored, const struct stored_head_source *source, char **end) {
-    struct http_head *first = (struct http_head *)(stored->tail + align(stored->tail_bytes));
+    struct http_head *first = (struct http_head *)((char *)stored + stored->bytes - align(sizeof *first));
     *first = stored->http;
     copy_kept(first, source, KEEP_FIRST, end);
     stored->first = first;
@@ -111,10 +110,8 @@ struct stored_head *stored_head_new(const struct stored_head_source *source) {
         date = date_field(source->date_s, text);
         measure_field(&room, &date);
     }
-    size_t tail_bytes = align(source->tail_bytes);
     struct stored_head *stored =
-            allocate(room, tail_bytes + (kept[KEEP_FIRST] ? sizeof *stored->first : 0), &end);
-    stored->tail_bytes = source->tail_bytes;
+            allocate(room, kept[KEEP_FIRST] ? align(sizeof *stored->first) : 0, &end);
     copy_start_line(stored, source->head, &end);
     copy_kept(&stored->http, source, KEEP_STORED, &end);
     if (source->date_s >= 0)

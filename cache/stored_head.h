@@ -16,8 +16,6 @@ struct stored_head {
     int64_t content_length;      // -1: not known in advance
     bool has_body;
     size_t bytes; // of the allocation
-    size_t tail_bytes;
-    char *tail; // room behind the text for a small body, aligned for anything
     struct http_field fields[];
 };
 
@@ -27,7 +25,6 @@ struct stored_head_source {
                                          // [RFC 9111 §5.2.2.4, §5.2.2.7]; NULL: nothing is
     int64_t date_s;                      // a Date to add, -1: none [RFC 9110 §6.6.1]
     struct view vary, selectors;
-    size_t tail_bytes;
 };
 
 // A response: hop-by-hop fields, Content-Length, Transfer-Encoding and Age are left out. Freed with free().

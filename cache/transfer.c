@@ -135,7 +135,7 @@ static bool fits(const struct head_record *head, struct view content) {
 
 static int take_head(struct coming *coming, const struct parcel_part *part) {
     struct head_record head;
-    struct stored_head *stored = head_record_decode(part->head, coming->now, 0, &head);
+    struct stored_head *stored = head_record_decode(part->head, coming->now, &head);
     coming->takes_chunks = false;
     if (!stored || !fits(&head, part->content)) {
         free(stored);

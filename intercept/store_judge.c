@@ -132,7 +132,7 @@ enum volume_verdict store_judge_keep(void *context, const struct volume_judged *
     struct store_judge *judge = context;
     struct head_record record;
     struct head_record_now now = {.moment = moment_of_ms(clock_wall_ms(), clock_monotonic_ms())};
-    struct stored_head *head = head_record_decode(judged->head, &now, 0, &record);
+    struct stored_head *head = head_record_decode(judged->head, &now, &record);
     if (!head)
         return VOLUME_BY_HITS; // whoever reads it next sees what is wrong
     pthread_rwlock_rdlock(&judge->lock);
