@@ -38,6 +38,7 @@ void cache_set_limits(struct cache *cache, const struct cache_limits *limits); /
 // What is stored goes to the volumes from now on, which outlive the cache. `boot` names the machine's start
 // since which the steady clock counts. Once; from any thread.
 void cache_use_disk(struct cache *cache, struct disk *disk, uint32_t boot);
+bool cache_has_disk(struct cache *cache);
 void cache_free(struct cache *cache); // no fill and no reader may be left
 
 // A delivery's place in an object. In place, in the session; zero it before the first use. The object's head
