@@ -157,12 +157,17 @@ def test_a_disk_smaller_than_the_volume(lab, place, kind):
 def test_a_disk_that_others_fill(lab, place, kind):
     with small_disk(place, kind, 48), trouble(lab, place, size="32M") as sick:
         sick.mixed(100)
+        sick.mark()
+        limit = sick.state()["limit_bytes"]
         ballast = place / "ballast"
         fill_up(ballast)
         mix = sick.mixed()
         for number in range(20):
             sick.way.get(mix.origin, mix.origin.add(f"/more/{number}", MIB))
+        sick.is_named_once()
+        assert sick.state()["limit_bytes"] < limit  # it lives in what it has, ready all the time
         ballast.unlink()
+        wait_for(lambda: sick.state()["limit_bytes"] == limit, BACK, lambda: f"all of its room: {sick.state()}; it")
         sick.comes_back()
 
 
