@@ -141,8 +141,10 @@ void cache_free(struct cache *cache) {
     if (!cache)
         return;
     cache->is_ending = true;
-    tier_drain(cache);
+    bool is_idle = tier_drain(cache);
     purge(cache, &(struct target){.context = NULL});
+    if (!is_idle) // a disk hangs: its threads have what their jobs are about, and this with it
+        return;
     CHECK(atomic_load(&cache->fills) == 0);
     CHECK(atomic_load(&cache->budget.used) == cache->fixed_bytes); // a reader or a fill is left
     CHECK(atomic_load(&cache->budget.streams) == 0);
@@ -191,17 +193,23 @@ unsigned cache_purge_mask(struct cache *cache,
             VIEW(""), mask_text);
 }
 
-static void drop_url(struct cache *cache, const struct cache_query *query) {
-    struct entry_name name = store_name(cache, query);
-    struct shard *shard = index_shard(&cache->index, name.key);
+static void drop_name(struct cache *cache, const struct entry_name *name) {
+    struct shard *shard = index_shard(&cache->index, name->key);
     struct cache_object *dropped = NULL;
     pthread_mutex_lock(&shard->lock);
-    struct entry *entry = index_find(shard, &name);
+    struct entry *entry = index_find(shard, name);
     if (entry)
         empty(cache, shard, entry, &dropped);
     pthread_mutex_unlock(&shard->lock);
     store_put_dropped(dropped);
-    tier_invalidate(cache, &name, &query->now);
+}
+
+// As a purge: what was read from the disk meanwhile goes as well.
+static void drop_url(struct cache *cache, const struct cache_query *query) {
+    struct entry_name name = store_name(cache, query);
+    drop_name(cache, &name);
+    if (tier_invalidate(cache, &name))
+        drop_name(cache, &name);
 }
 
 // What a response may say only of its own origin [RFC 9111 §4.4].

@@ -132,6 +132,9 @@ void disk_hit_chunk(const struct disk_place *place, uint32_t number);
 void disk_drop(const struct disk_place *place, uint64_t location, bool is_lasting);
 // The same, durable, for all heads of the name that lie there, up to a write sequence. Waits.
 void disk_drop_until(const struct disk_place *place, uint64_t sequence);
+// What is stored under the name, in whichever volumes, is found no more from now on. Durable soon: does not
+// wait.
+void disk_invalidate(struct disk *disk, const struct disk_name *name);
 uint64_t disk_sequence(const struct disk_place *place); // of the latest write there
 
 // ---- purging: waits; durable when it returns ----

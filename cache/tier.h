@@ -39,8 +39,9 @@ enum tier_look {
 enum tier_look tier_look(struct cache *cache, const struct entry_name *name, const struct moment *now,
         bool may_wait, struct cache_reader *reader, struct tier_pins *pins);
 bool tier_may_have(struct cache *cache, const struct entry_name *name); // without I/O
-// An unsafe request has made what the disk has under the name invalid.
-void tier_invalidate(struct cache *cache, const struct entry_name *name, const struct moment *now);
+// An unsafe request has made what the disk has under the name invalid. True: what was read of it meanwhile may
+// be in memory now.
+bool tier_invalidate(struct cache *cache, const struct entry_name *name);
 void tier_leave(struct cache_reader *reader); // waits no more
 
 // ---- content ----
@@ -64,5 +65,5 @@ bool tier_will_free(struct cache_fill *fill, void (*wake)(void *owner), void *ow
 bool tier_is_writing(struct cache *cache);
 void tier_wait_no_more(struct cache_fill *fill);
 
-// Waits until nothing is written or read any more, TIER_STOP_MS at the most.
-void tier_drain(struct cache *cache);
+// Waits until nothing is written or read any more, TIER_STOP_MS at the most. False: something still is.
+bool tier_drain(struct cache *cache);
