@@ -332,10 +332,8 @@ static int64_t steady_at(
 }
 
 static struct stored_head *copy_of(const struct stored_head *shell) {
-    struct stored_head_source source = {.head = &shell->http,
-            .date_s = -1,
-            .vary = shell->vary,
-            .selectors = shell->selectors};
+    struct stored_head_source source = {
+            .head = &shell->http, .date_s = -1, .vary = shell->vary, .selectors = shell->selectors};
     struct stored_head *head = stored_head_new(&source);
     head->freshness = shell->freshness;
     head->content_length = shell->content_length;
@@ -372,8 +370,7 @@ static struct stored_head *decode(
 struct stored_head *head_record_decode(
         struct view bytes, const struct head_record_now *now, struct head_record *record) {
     *record = (struct head_record){0};
-    struct stored_head *head =
-            bytes.length <= RECORD_HEAD_MAXIMUM ? decode(bytes, now, record) : NULL;
+    struct stored_head *head = bytes.length <= RECORD_HEAD_MAXIMUM ? decode(bytes, now, record) : NULL;
     if (!head)
         *record = (struct head_record){0};
     return head;

@@ -110,8 +110,7 @@ struct stored_head *stored_head_new(const struct stored_head_source *source) {
         date = date_field(source->date_s, text);
         measure_field(&room, &date);
     }
-    struct stored_head *stored =
-            allocate(room, kept[KEEP_FIRST] ? align(sizeof *stored->first) : 0, &end);
+    struct stored_head *stored = allocate(room, kept[KEEP_FIRST] ? align(sizeof *stored->first) : 0, &end);
     copy_start_line(stored, source->head, &end);
     copy_kept(&stored->http, source, KEEP_STORED, &end);
     if (source->date_s >= 0)
