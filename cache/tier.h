@@ -39,8 +39,8 @@ enum tier_look {
 enum tier_look tier_look(struct cache *cache, const struct entry_name *name, const struct moment *now,
         bool may_wait, struct cache_reader *reader, struct tier_pins *pins);
 bool tier_may_have(struct cache *cache, const struct entry_name *name); // without I/O
-// An unsafe request has made what the disk has under the name invalid. True: what was read of it meanwhile may
-// be in memory now.
+// An unsafe request has made what the disk has under the name invalid. True: what was read of it meanwhile
+// may be in memory now.
 bool tier_invalidate(struct cache *cache, const struct entry_name *name);
 void tier_leave(struct cache_reader *reader); // waits no more
 

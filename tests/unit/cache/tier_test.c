@@ -341,6 +341,83 @@ static void dropped_stays_dropped(void) {
     scratch_free(tiers.path);
 }
 
+// ---- while the writer is busy ----
+
+struct busy {
+    struct disk_job job;
+    pthread_mutex_t *gate;
+};
+
+static void wait_at_gate(struct disk_job *job) {
+    struct busy *busy = (struct busy *)job;
+    pthread_mutex_lock(busy->gate);
+    pthread_mutex_unlock(busy->gate);
+}
+
+static void go_on(struct disk_job *job) {
+    (void)job;
+}
+
+static void invalidate(struct cache *cache, const char *path) {
+    struct play play;
+    struct text_head text;
+    play_begin(&play, cache, "POST", path, HOST, NOW);
+    play_answer(&play, 204, FRESH, -1);
+    cache_invalidate(cache, &play.query, text_response(&text, 204, FRESH));
+    play_end(&play);
+}
+
+// On disk, and there alone: what the disk was too busy for is put again.
+static void put_on_disk(struct tiers *tiers, const char *path) {
+    bool is_there = false;
+    for (unsigned i = 0; i < 20 && !is_there; i++) {
+        put(tiers->cache, path, HOST, FRESH STRONG, 1000, 1);
+        forget_memory(tiers);
+        is_there = has(tiers->cache, path, HOST, 1000, 1);
+    }
+    CU_ASSERT_TRUE(is_there);
+    forget_memory(tiers);
+}
+
+// Neither a purge nor an invalidation waits for what is to be written, with room in the queue or without.
+static void dropped_at_once(void) {
+    struct tiers tiers = {.path = scratch_new()};
+    static struct busy busy[DISK_QUEUE_MAX + 1];
+    struct endpoint any = {.port = 80};
+    struct disk_name name = {&any, VIEW("host"), VIEW("/")};
+    start(&tiers, 8 * MIB);
+    tiers.settings.slow_ms = 60000;
+    disk_apply(tiers.disk, &tiers.settings);
+    put_on_disk(&tiers, "/purged");
+    put_on_disk(&tiers, "/kept");
+    for (unsigned round = 0; round < 2; round++) {
+        pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+        unsigned count = 0, most = round == 0 ? 1 : DISK_QUEUE_MAX + 1;
+        put_on_disk(&tiers, "/posted");
+        pthread_mutex_lock(&gate);
+        for (; count < most; count++) {
+            busy[count] = (struct busy){
+                    .job = {.run = wait_at_gate, .give_up = go_on, .done = go_on}, .gate = &gate};
+            if (!disk_submit(disk_volume_for(tiers.disk, &name), DISK_WRITE, &busy[count].job))
+                break;
+        }
+        invalidate(tiers.cache, "/posted");
+        if (round == 1)
+            cache_purge_url(tiers.cache, VIEW("host"), VIEW("/purged"));
+        CU_ASSERT_FALSE(has(tiers.cache, "/posted", HOST, 1000, 1));
+        CU_ASSERT_EQUAL(has(tiers.cache, "/purged", HOST, 1000, 1), round == 0);
+        CU_ASSERT_TRUE(has(tiers.cache, "/kept", HOST, 1000, 1));
+        pthread_mutex_unlock(&gate);
+        restart(&tiers, 8 * MIB);
+        tiers.settings.slow_ms = 60000;
+        disk_apply(tiers.disk, &tiers.settings);
+        CU_ASSERT_FALSE(has(tiers.cache, "/posted", HOST, 1000, 1));
+        CU_ASSERT_TRUE(has(tiers.cache, "/kept", HOST, 1000, 1));
+    }
+    stop(&tiers);
+    scratch_free(tiers.path);
+}
+
 // ---- on several threads ----
 
 #define THREADS 4
@@ -415,4 +492,4 @@ static void many_threads(void) {
 
 SUITE(cache_tier, CASE(sizes_come_back), CASE(unknown_sizes_come_back), CASE(variants_come_back),
         CASE(successors_come_back), CASE(broken_off_goes_on), CASE(a_part_that_cannot_go_on),
-        CASE(dropped_stays_dropped), CASE(many_threads))
+        CASE(dropped_stays_dropped), CASE(dropped_at_once), CASE(many_threads))
