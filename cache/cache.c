@@ -70,6 +70,29 @@ void cache_use_disk(struct cache *cache, struct disk *disk, uint32_t boot) {
     atomic_store(&cache->disk, disk);
 }
 
+static void leave_volumes(struct entry *entry) {
+    for (const struct cache_object *object = entry->stored; object; object = object->sibling)
+        body_leave_disk(object->body);
+    // Before its head is there, an arriving one may be given another body.
+    for (struct cache_object *object = entry->arriving; object; object = object->sibling)
+        if (object_phase(object) == PHASE_ARRIVING)
+            body_leave_disk(object->body);
+}
+
+void cache_leave_volumes(struct cache *cache) {
+    pthread_mutex_lock(&cache->whole);
+    for (unsigned i = 0; i < INDEX_SHARDS; i++) {
+        struct shard *shard = &cache->index.shards[i];
+        for (size_t bucket = 0; bucket < shard->bucket_count; bucket++) {
+            pthread_mutex_lock(&shard->lock);
+            for (struct entry *entry = shard->buckets[bucket]; entry; entry = entry->next)
+                leave_volumes(entry);
+            pthread_mutex_unlock(&shard->lock);
+        }
+    }
+    pthread_mutex_unlock(&cache->whole);
+}
+
 // ---- dropping ----
 
 // At the end the disk keeps what it has.

@@ -416,6 +416,10 @@ void disk_place_put(struct disk_place *place) {
     place->volume = NULL;
 }
 
+bool disk_place_is_leaving(const struct disk_place *place) {
+    return atomic_load(&place->volume->is_removed);
+}
+
 // ---- statistics ----
 
 static enum disk_state state_of(struct disk_volume *volume, const struct volume_stats *stats, bool is_open) {

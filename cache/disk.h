@@ -61,6 +61,7 @@ struct disk_place {
 };
 struct disk_place disk_place_get(const struct disk_place *place); // one more of it
 void disk_place_put(struct disk_place *place);                    // idempotent; `volume` NULL is allowed
+bool disk_place_is_leaving(const struct disk_place *place);       // the volume is closed once nobody has it
 
 // ---- finding ----
 

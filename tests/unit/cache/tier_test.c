@@ -418,6 +418,30 @@ static void dropped_at_once(void) {
     scratch_free(tiers.path);
 }
 
+// ---- other settings ----
+
+// A directory with other settings is opened anew, though what came from it is in memory.
+static void opened_anew(void) {
+    struct tiers tiers = {.path = scratch_new()};
+    start(&tiers, 8 * MIB);
+    put(tiers.cache, "/small", HOST, FRESH STRONG, 1000, 1);
+    put(tiers.cache, "/large", HOST, FRESH STRONG, 900000, 1);
+    forget_memory(&tiers);
+    bool was_there[] = {
+            has(tiers.cache, "/small", HOST, 1000, 1), has(tiers.cache, "/large", HOST, 900000, 1)};
+    tiers.volume.judges_unhit = true;
+    disk_apply(tiers.disk, &tiers.settings);
+    cache_leave_volumes(tiers.cache);
+    for (unsigned i = 0; i < 5000 && !is_ready(&tiers); i++)
+        nap();
+    CU_ASSERT_TRUE(is_ready(&tiers));
+    forget_memory(&tiers);
+    CU_ASSERT_EQUAL(has(tiers.cache, "/small", HOST, 1000, 1), was_there[0]);
+    CU_ASSERT_EQUAL(has(tiers.cache, "/large", HOST, 900000, 1), was_there[1]);
+    stop(&tiers);
+    scratch_free(tiers.path);
+}
+
 // ---- on several threads ----
 
 #define THREADS 4
@@ -492,4 +516,4 @@ static void many_threads(void) {
 
 SUITE(cache_tier, CASE(sizes_come_back), CASE(unknown_sizes_come_back), CASE(variants_come_back),
         CASE(successors_come_back), CASE(broken_off_goes_on), CASE(a_part_that_cannot_go_on),
-        CASE(dropped_stays_dropped), CASE(dropped_at_once), CASE(many_threads))
+        CASE(dropped_stays_dropped), CASE(dropped_at_once), CASE(opened_anew), CASE(many_threads))
