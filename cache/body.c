@@ -477,6 +477,13 @@ void body_set_place(struct body *body, struct disk_place *place) {
     *place = (struct disk_place){.volume = NULL};
 }
 
+bool body_is_leaving(struct body *body) {
+    pthread_mutex_lock(&body->lock);
+    bool is_leaving = body->place.volume && disk_place_is_leaving(&body->place);
+    pthread_mutex_unlock(&body->lock);
+    return is_leaving;
+}
+
 void body_leave_disk(struct body *body) {
     struct disk_place old = {.volume = NULL};
     pthread_mutex_lock(&body->lock);

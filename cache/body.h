@@ -115,6 +115,7 @@ uint32_t body_copy_chunk(struct body *body, struct chunk *chunk, void *out);
 void body_withdraw(struct body *body, struct flow *flow);
 // It lies on disk from now on, unless that volume leaves. Takes the place over.
 void body_set_place(struct body *body, struct disk_place *place);
+bool body_is_leaving(struct body *body); // its volume does
 void body_leave_disk(struct body *body); // its volume, should that leave: what is in memory is all there is
 
 // The place, one more of it (`volume` NULL: there is none).

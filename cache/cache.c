@@ -70,13 +70,25 @@ void cache_use_disk(struct cache *cache, struct disk *disk, uint32_t boot) {
     atomic_store(&cache->disk, disk);
 }
 
-static void leave_volumes(struct entry *entry) {
-    for (const struct cache_object *object = entry->stored; object; object = object->sibling)
-        body_leave_disk(object->body);
+// What is small is in memory as a whole. What is large may not be: it goes with its volume, once those who
+// read it have ended. Under the shard's lock; the entry may be freed.
+static void leave_volumes(
+        struct cache *cache, struct shard *shard, struct entry *entry, struct cache_object **dropped) {
+    for (struct cache_object *object = entry->stored, *next; object; object = next) {
+        next = object->sibling;
+        bool is_small = object->size <= RECORD_SMALL_BYTES;
+        if (is_small || !body_is_leaving(object->body)) {
+            body_leave_disk(object->body);
+            continue;
+        }
+        store_unlink(cache, object, object->body, dropped);
+        entry->is_loaded = false;
+    }
     // Before its head is there, an arriving one may be given another body.
     for (struct cache_object *object = entry->arriving; object; object = object->sibling)
         if (object_phase(object) == PHASE_ARRIVING)
             body_leave_disk(object->body);
+    store_release(cache, shard, entry);
 }
 
 void cache_leave_volumes(struct cache *cache) {
@@ -84,10 +96,14 @@ void cache_leave_volumes(struct cache *cache) {
     for (unsigned i = 0; i < INDEX_SHARDS; i++) {
         struct shard *shard = &cache->index.shards[i];
         for (size_t bucket = 0; bucket < shard->bucket_count; bucket++) {
+            struct cache_object *dropped = NULL;
             pthread_mutex_lock(&shard->lock);
-            for (struct entry *entry = shard->buckets[bucket]; entry; entry = entry->next)
-                leave_volumes(entry);
+            for (struct entry *entry = shard->buckets[bucket], *next; entry; entry = next) {
+                next = entry->next;
+                leave_volumes(cache, shard, entry, &dropped);
+            }
             pthread_mutex_unlock(&shard->lock);
+            store_put_dropped(dropped);
         }
     }
     pthread_mutex_unlock(&cache->whole);
