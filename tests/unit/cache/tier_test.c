@@ -418,6 +418,59 @@ static void dropped_at_once(void) {
     scratch_free(tiers.path);
 }
 
+// What a 304 has confirmed, and a response that may not be stored has replaced before that was written, does
+// not come back as it was before the 304.
+static void confirmed_and_replaced(void) {
+    struct tiers tiers = {.path = scratch_new()};
+    static struct busy busy;
+    struct play play;
+    struct endpoint any = {.port = 80};
+    struct disk_name name = {&any, VIEW("host"), VIEW("/")};
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    start(&tiers, 8 * MIB);
+    tiers.settings.slow_ms = 60000;
+    disk_apply(tiers.disk, &tiers.settings);
+    put_on_disk(&tiers, "/a");
+    pthread_mutex_lock(&gate);
+    busy = (struct busy){.job = {.run = wait_at_gate, .give_up = go_on, .done = go_on}, .gate = &gate};
+    CU_ASSERT_TRUE(disk_submit(disk_volume_for(tiers.disk, &name), DISK_WRITE, &busy.job));
+    CU_ASSERT_EQUAL(get(&play, tiers.cache, "/a", HOST "Cache-Control: no-cache\n"), LOOKUP_STALE);
+    CU_ASSERT_EQUAL(play_answer(&play, 304, FRESH STRONG, -1), FILL_NOT_MODIFIED);
+    play_finish(&play);
+    play_end(&play);
+    CU_ASSERT_EQUAL(get(&play, tiers.cache, "/a", HOST "Cache-Control: no-cache\n"), LOOKUP_STALE);
+    CU_ASSERT_EQUAL(play_answer(&play, 200, "Cache-Control: no-store\n", 10), FILL_STREAM);
+    play_send(&play, 10);
+    play_finish(&play);
+    play_end(&play);
+    CU_ASSERT_FALSE(has(tiers.cache, "/a", HOST, 1000, 1));
+    pthread_mutex_unlock(&gate);
+    restart(&tiers, 8 * MIB);
+    CU_ASSERT_FALSE(has(tiers.cache, "/a", HOST, 1000, 1));
+    stop(&tiers);
+    scratch_free(tiers.path);
+}
+
+// What the answer to a HEAD has said of it is known after a start, too.
+static void contradicted_stays_so(void) {
+    struct tiers tiers = {.path = scratch_new()};
+    struct play play;
+    struct text_head text;
+    start(&tiers, 8 * MIB);
+    put_on_disk(&tiers, "/a");
+    CU_ASSERT_TRUE(has(tiers.cache, "/a", HOST, 1000, 1));
+    play_begin(&play, tiers.cache, "HEAD", "/a", HOST "Cache-Control: no-cache\n", NOW);
+    struct cache_response response = {
+            .head = text_response(&text, 200, FRESH "ETag: \"other\"\n"), .content_length = 5};
+    cache_update_by_head(tiers.cache, &play.query, &response);
+    play_end(&play);
+    CU_ASSERT_FALSE(has(tiers.cache, "/a", HOST, 1000, 1));
+    restart(&tiers, 8 * MIB);
+    CU_ASSERT_FALSE(has(tiers.cache, "/a", HOST, 1000, 1));
+    stop(&tiers);
+    scratch_free(tiers.path);
+}
+
 // ---- other settings ----
 
 // A directory with other settings is opened anew, though what came from it is in memory.
@@ -516,4 +569,5 @@ static void many_threads(void) {
 
 SUITE(cache_tier, CASE(sizes_come_back), CASE(unknown_sizes_come_back), CASE(variants_come_back),
         CASE(successors_come_back), CASE(broken_off_goes_on), CASE(a_part_that_cannot_go_on),
-        CASE(dropped_stays_dropped), CASE(dropped_at_once), CASE(opened_anew), CASE(many_threads))
+        CASE(dropped_stays_dropped), CASE(dropped_at_once), CASE(opened_anew), CASE(confirmed_and_replaced),
+        CASE(contradicted_stays_so), CASE(many_threads))
