@@ -32,7 +32,7 @@ REPLAY_FAKED := $(patsubst %,$(OUT)/%.o,admin/clock intercept/loop intercept/dia
 	intercept/netlink intercept/access_log)
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
 
-.PHONY: all help test unit replay netns cases torture peers bench run lint format asan tsan fuzz install uninstall clean packages-build
+.PHONY: all help test unit replay netns cases torture peers bench bench-store run lint format asan tsan fuzz install uninstall clean packages-build
 .DELETE_ON_ERROR:
 
 all: packages-build
@@ -44,6 +44,7 @@ help:
 	@echo 'make test       unit, replay and netns tests, the conformance cases and the torture'
 	@echo 'make cases      the conformance cases alone; make peers: through the other installed caches as well'
 	@echo 'make bench      beside Squid and nginx on one interception path (installs both)'
+	@echo 'make bench-store  stores on disk beside Squid, nginx and Traffic Server'
 	@echo 'make lint asan tsan fuzz    format, arrows and static checks; sanitizers; fuzzers (FUZZ_SECONDS each)'
 	@echo 'make install    to $$(DESTDIR)$$(PREFIX); make uninstall'
 
@@ -71,6 +72,12 @@ $(OUT)/weir-replay: $(REPLAY_OBJECTS) $(filter-out $(REPLAY_FAKED),$(OBJECTS))
 $(OUT)/bench-restart: $(OUT)/tests/bench/restart.o $(OBJECTS)
 	@echo "  LINK $@"
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
+
+# A store filled by itself: see tests/bench/fill.c.
+$(OUT)/bench-fill: $(OUT)/tests/bench/fill.o $(OBJECTS)
+	@echo "  LINK $@"
+	$(Q)$(LINK) -o $@ $^ $(LIBS)
+
 # What tests preload into the daemon to make its disks misbehave.
 build/faults.so: tests/faults/faults.c tests/faults/call.tbl
 	@mkdir -p $(@D)
@@ -119,6 +126,11 @@ test: unit replay netns cases torture
 bench: all
 	@tools/install-packages run bench
 	/usr/bin/python3 tests/bench/compare.py $(BENCH)
+
+# What a store on disk costs beside Squid's (ufs and rock), nginx's and Traffic Server's; what: BENCH=hits, BENCH=objects.
+bench-store: all $(OUT)/bench-fill
+	@tools/install-packages run bench bench-store
+	/usr/bin/python3 tests/bench/store.py $(or $(BENCH),hits)
 
 run: all
 	@tools/install-packages run

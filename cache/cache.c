@@ -65,6 +65,10 @@ unsigned cache_disk_stats(struct cache *cache, struct disk_volume_stats *out) {
     return cache->disk ? disk_stats(cache->disk, out) : 0;
 }
 
+bool cache_has_disk(struct cache *cache) {
+    return atomic_load(&cache->disk) != NULL;
+}
+
 void cache_use_disk(struct cache *cache, struct disk *disk, uint32_t boot) {
     cache->boot = boot;
     atomic_store(&cache->disk, disk);

@@ -39,6 +39,7 @@ void cache_set_limits(struct cache *cache, const struct cache_limits *limits); /
 // since which the steady clock counts. Once; from any thread.
 void cache_leave_volumes(struct cache *cache); // after disk_apply: lets go of those that were taken out
 void cache_use_disk(struct cache *cache, struct disk *disk, uint32_t boot);
+bool cache_has_disk(struct cache *cache);
 void cache_free(struct cache *cache); // no fill and no reader may be left
 
 // A delivery's place in an object. In place, in the session; zero it before the first use. The object's head
@@ -57,9 +58,9 @@ struct cache_reader {
     uint64_t run_end;                            // of the bytes there that follow one another
     struct cache_reader *wait_next, **wait_link; // among those who wait for content
     bool awaits;                                 // by the body's lock
-    bool has_waited;    // for content
-    uint64_t disk_next; // where the last piece read from a disk ends
-    struct load *load;  // what it waits for in the look-up, by the shard's lock
+    bool has_waited;                             // for content
+    uint64_t disk_next;                          // where the last piece read from a disk ends
+    struct load *load;                           // what it waits for in the look-up, by the shard's lock
     struct cache *load_cache;
     struct cache_key load_key;
     unsigned char role;

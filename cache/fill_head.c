@@ -491,7 +491,7 @@ static void read_part(
 // The origin gives the whole, of the same representation, though it was asked for a part: it does not answer
 // ranges, whatever it says.
 static bool is_whole_again(const struct cache_fill *fill, const struct cache_response *response) {
-    return response->head->status == 200 && fill->is_counted &&
+    return fill->resumed && response->head->status == 200 && fill->is_counted &&
            response->content_length == (int64_t)fill->resumed->size &&
            partial_is_same(&fill->resumed->head->http, response->head) && is_of_variant(fill, response->head);
 }

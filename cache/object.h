@@ -65,9 +65,9 @@ struct cache_object {
     uint64_t floor; // a stream's slowest reader
     bool streaming; // is not to be stored
     bool is_paced;  // by its readers, as one that is not to be stored: but one whose body others share, and
-                   // the origin cannot be asked for what they miss
-    bool frees;   // what all have read: so is its body a stream
-    bool refused; // so from its head on: joiners are told to go
+                    // the origin cannot be asked for what they miss
+    bool frees;     // what all have read: so is its body a stream
+    bool refused;   // so from its head on: joiners are told to go
     struct cache_reader *readers;
     struct cache_fill *fill; // while it runs
     struct cache_object *successor;

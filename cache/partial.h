@@ -36,8 +36,8 @@ bool partial_wants(
 
 // The fill's response is about to be published under `head`, and may be stored: when the index has a part of
 // the same representation, they share the body from now on. The shard's lock is held, and stays so until the
-// head is published: of two that come at once one must find the other. Returns the body that it had before, to
-// be put without the lock; NULL: it keeps it.
+// head is published: of two that come at once one must find the other. Returns the body that it had before,
+// to be put without the lock; NULL: it keeps it.
 struct body *partial_choose_body(struct cache_fill *fill, const struct stored_head *head);
 // Whether parts under this head can be told from those of another representation.
 bool partial_is_provable(const struct stored_head *head);

@@ -127,9 +127,9 @@ static int start(struct volume *volume, char *error, size_t error_bytes) {
     }
     purges_open(volume);
     init_pool(volume);
+    unsigned long long bytes = table_bytes(volume->table), ghosts = ghosts_bytes(volume->ghosts);
     log_info("cache_dir %s: index: %llu objects, %llu bytes", volume->settings.path,
-            (unsigned long long)volume->settings.objects,
-            (unsigned long long)(table_bytes(volume->table) + ghosts_bytes(volume->ghosts)));
+            (unsigned long long)volume->settings.objects, bytes + ghosts);
     result = -pthread_create(&volume->keeper, NULL, keeper_run, volume);
     if (result < 0)
         snprintf(error, error_bytes, "cache_dir %s: cannot start its thread: %s", volume->settings.path,

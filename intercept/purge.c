@@ -122,6 +122,7 @@ void purge_answer(struct cache *cache, struct view what, FILE *out) {
         return;
     }
     unsigned dropped = drop(cache, &purge);
-    fprintf(out, "ok\n%u response%s dropped\n", dropped, dropped == 1 ? "" : "s");
+    const char *on_disk = cache_has_disk(cache) ? " from memory, and all that lies on disk of it" : "";
+    fprintf(out, "ok\n%u response%s dropped%s\n", dropped, dropped == 1 ? "" : "s", on_disk);
     acl_mask_free(purge.mask);
 }

@@ -90,6 +90,14 @@ class WeirStore(OnDisk):
             self.weir._start(on_core(PROXY_CORE), {}, 20)
         self.process = self.weir.process
 
+    def fill(self, program):
+        """All objects at once, while it is stopped."""
+        self.stop()
+        subprocess.run(["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", program, self.directory / "store",
+            str(self.words["megabytes"]), str(self.words["objects"]), ORIGIN, str(self.words["objects"] * 4 // 5)], check=True,
+            stderr=subprocess.DEVNULL)
+        self.start()
+
     def complaints(self):
         return self.weir.stderr() if self.weir else ""
 
@@ -102,8 +110,7 @@ class SquidStore(OnDisk):
     def configure(self):
         file = self.directory / "squid.conf"
         file.write_text(SQUID.format(**self.words) + self.store.format(**self.words))
-        for _ in range(1):
-            self.lab.gw.run(*self.command(), "-z", timeout=120)
+        self.lab.gw.run(*self.command(), "-z", timeout=120)
         wait_for(lambda: not (self.directory / "squid.pid").exists(), 30, "squid -z")
 
     def command(self):

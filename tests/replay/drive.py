@@ -285,7 +285,10 @@ class Driver:
 
     def end(self, client, seen):
         seen.answer = parse_answer(client.received, seen.request.method, client.closed)
-        client.close()
+        if client.closed or (seen.answer and seen.answer.complete):
+            client.close()
+        else:
+            client.reset()  # a half-closed one would be waited for: what is missing is tried again
         self.replay.settle()
 
     def fetch(self, fetch):

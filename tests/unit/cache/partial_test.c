@@ -1130,6 +1130,35 @@ static void left_behind(void) {
     free_exactly(cache, before);
 }
 
+// The whole has arrived before the answer to a request for a part of it comes: that is not kept a second
+// time.
+static void after_its_whole(void) {
+    struct cache *cache = new_cache(1 << 20);
+    struct play whole, part;
+    play_begin(&whole, cache, "GET", "/a", HOST, NOW);
+    CU_ASSERT_EQUAL(ask(&part, cache, SIZE / 2, SIZE - 1, NOW), LOOKUP_MISS);
+    play_answer(&whole, 200, FRESH STRONG, SIZE);
+    play_send(&whole, SIZE);
+    play_read(&whole, UINT64_MAX);
+    uint64_t before = stats_of(cache).bytes;
+    char fields[256];
+    snprintf(fields, sizeof fields, FRESH STRONG "Content-Range: bytes %d-%d/%d\n", SIZE / 2, SIZE - 1, SIZE);
+    play_answer(&part, 206, fields, SIZE / 2);
+    play_send(&part, SIZE / 2);
+    play_finish(&part);
+    CU_ASSERT_TRUE(stats_of(cache).bytes < before + SIZE / 4);
+    CU_ASSERT_EQUAL(play_read(&part, UINT64_MAX), READ_END);
+    CU_ASSERT_EQUAL(part.received, SIZE);
+    play_end(&part);
+    play_finish(&whole);
+    play_end(&whole);
+    CU_ASSERT_EQUAL(play_get(&whole, cache, "/a", NOW), LOOKUP_HIT);
+    CU_ASSERT_EQUAL(play_read(&whole, UINT64_MAX), READ_END);
+    CU_ASSERT_EQUAL(whole.received, SIZE);
+    play_end(&whole);
+    cache_free(cache);
+}
+
 SUITE(cache_partial, CASE(whole_for_a_hole), CASE(part_for_nobody_else), CASE(one_part), CASE(not_stored),
         CASE(unsatisfiable), CASE(joined_at_random), CASE(never_mixed), CASE(broken_off), CASE(broken_part),
         CASE(broken_refresh), CASE(completed), CASE(completed_in_steps), CASE(not_completed),
@@ -1137,4 +1166,4 @@ SUITE(cache_partial, CASE(whole_for_a_hole), CASE(part_for_nobody_else), CASE(on
         CASE(not_joined), CASE(range_of_a_stream), CASE(many_parts), CASE(evicted), CASE(threads),
         CASE(random_ranges_of_a_large_object), CASE(chunks_are_evicted_one_by_one),
         CASE(several_holes_at_once), CASE(seeks_back_to_a_hole), CASE(a_hole_of_what_becomes_a_stream),
-        CASE(behind_one_given_up), CASE(left_behind))
+        CASE(behind_one_given_up), CASE(left_behind), CASE(after_its_whole))
