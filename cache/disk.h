@@ -43,9 +43,9 @@ struct disk *disk_new(const struct disk_settings *settings);
 // once nothing refers to it.
 void disk_apply(struct disk *disk, const struct disk_settings *settings);
 // No place may be left, and nobody submits any more; waiting jobs are given up and run. Seals and saves.
-// Returns within DISK_STOP_MS even when a disk hangs: its threads, and what they hold, are left behind then.
-// NULL is allowed.
-void disk_free(struct disk *disk);
+// Returns within DISK_STOP_MS even when a disk hangs: its threads, and what they hold, are left behind then,
+// and go on using what the settings name: false. NULL is allowed.
+bool disk_free(struct disk *disk);
 
 // Whose response it is. Views borrowed.
 struct disk_name {

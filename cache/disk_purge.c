@@ -2,11 +2,13 @@
 // just now is told before it serves again.
 #include "admin/check.h"
 #include "cache/disk_own.h"
+#include "cache/file.h"
 #include "cache/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static enum volume_purge kind_of(enum disk_purge kind) {
     switch (kind) {
@@ -73,6 +75,7 @@ static bool take(struct disk_volume *volume, struct disk_waiting *waiting) {
     bool has = volume->waiting_count > 0;
     if (has)
         *waiting = volume->waiting[--volume->waiting_count];
+    volume->is_purging = has;
     pthread_mutex_unlock(&volume->lock);
     return has;
 }
@@ -180,19 +183,26 @@ static struct purging *begin(struct disk_volume *volume, const struct disk_waiti
     return purging;
 }
 
-// Of a volume that is well, but has too much to do: here.
-static int apply_here(struct disk_volume *volume, const struct disk_waiting *purge) {
-    struct volume *open = disk_volume_open(volume);
-    if (open)
-        return apply(open, purge);
+static bool has_waiting(struct disk_volume *volume) {
+    pthread_mutex_lock(&volume->lock);
+    bool has = volume->waiting_count > 0 || volume->is_purging;
+    pthread_mutex_unlock(&volume->lock);
+    return has;
+}
+
+// Of a volume that is well, but has too much to do: its keeper has it soon, unless the disk hangs.
+static int leave_to_keeper(struct disk_volume *volume, const struct disk_waiting *purge) {
+    int64_t until_ms = file_now_ms() + 2 * (int64_t)atomic_load(&volume->disk->slow_ms);
     wait_with(volume, purge);
-    return -EIO;
+    while (disk_volume_open(volume) && has_waiting(volume) && file_now_ms() < until_ms)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    return disk_volume_open(volume) && !has_waiting(volume) ? 0 : -EIO;
 }
 
 static int finish(struct disk_volume *volume, const struct disk_waiting *purge, struct purging *purging) {
     bool is_given_up = false;
     if (!purging)
-        return apply_here(volume, purge);
+        return leave_to_keeper(volume, purge);
     int error = wait_for(purging, &is_given_up);
     if (is_given_up)
         wait_with(volume, purge);

@@ -68,6 +68,6 @@ bool store_volumes_apply(struct daemon *daemon, struct settings *settings) {
 }
 
 void store_volumes_close(struct daemon *daemon) {
-    disk_free(daemon->disk);
-    store_judge_free(daemon->judge);
+    if (disk_free(daemon->disk))
+        store_judge_free(daemon->judge);
 }
