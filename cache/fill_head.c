@@ -351,7 +351,7 @@ void cache_update_by_head(
             break;
         case UPDATE_BY_HEAD_STALE:
             if (!atomic_exchange(&objects[i]->contradicted, true))
-                tier_stored(objects[i], objects[i]); // on disk, too
+                tier_contradicted(objects[i]);
             break;
         }
         object_put(objects[i]);
@@ -519,8 +519,9 @@ static enum fill_kind miss_hole(
         struct cache_fill *fill, const struct cache_response *response, const char **reason) {
     if (is_whole_again(fill, response))
         return take_whole(fill, response, reason);
-    if (!freshness_status_is_error(response->head->status))
-        atomic_store_explicit(&fill->resumed->contradicted, true, memory_order_relaxed);
+    if (!freshness_status_is_error(response->head->status) &&
+            !atomic_exchange(&fill->resumed->contradicted, true))
+        tier_contradicted(fill->resumed);
     fill_end_flow(fill);
     return *reason = "validator-differs", FILL_STALE;
 }

@@ -54,6 +54,8 @@ bool tier_read(struct body *body, struct cache_reader *reader);
 
 // The object has just come into the index. `base`: whose body it has from now on, NULL: it is new.
 void tier_stored(struct cache_object *object, struct cache_object *base);
+// It is to be confirmed before every use, from now on: its record is to say so.
+void tier_contradicted(struct cache_object *object);
 // Chunks of the object's body have become full.
 void tier_flush(struct cache_object *object);
 // What ended without being stored, or was dropped: its body is not to be found on disk any more.
