@@ -341,6 +341,36 @@ static void dropped_stays_dropped(void) {
     scratch_free(tiers.path);
 }
 
+static void send_all(struct play *play, uint64_t bytes) {
+    while (play->sent < bytes)
+        if (play_send(play, bytes - play->sent) == 0)
+            nap();
+    play_finish(play);
+}
+
+// An earlier response that ends last is not stored, and does not stand before the later one on disk.
+static void outdated_at_its_end(void) {
+    struct tiers tiers = {.path = scratch_new()};
+    struct play older, newer;
+    start(&tiers, 16 * MIB);
+    play_begin(&older, tiers.cache, "GET", "/a", HOST "Cache-Control: no-cache\n", NOW - 5);
+    older.seed = 1;
+    CU_ASSERT_EQUAL(play_answer(&older, 200, FRESH STRONG, (int64_t)(2 * MIB)), FILL_STORE);
+    play_begin(&newer, tiers.cache, "GET", "/a", HOST "Cache-Control: no-cache\n", NOW);
+    newer.seed = 2;
+    CU_ASSERT_EQUAL(play_answer(&newer, 200, FRESH "ETag: \"b\"\n", (int64_t)(3 * MIB)), FILL_STORE);
+    send_all(&newer, 3 * MIB);
+    play_end(&newer);
+    for (unsigned i = 0; i < 100; i++)
+        nap(); // its head is written
+    send_all(&older, 2 * MIB);
+    play_end(&older);
+    forget_memory(&tiers);
+    CU_ASSERT_TRUE(has(tiers.cache, "/a", HOST, 3 * MIB, 2));
+    stop(&tiers);
+    scratch_free(tiers.path);
+}
+
 // ---- while the writer is busy ----
 
 struct busy {
@@ -569,5 +599,5 @@ static void many_threads(void) {
 
 SUITE(cache_tier, CASE(sizes_come_back), CASE(unknown_sizes_come_back), CASE(variants_come_back),
         CASE(successors_come_back), CASE(broken_off_goes_on), CASE(a_part_that_cannot_go_on),
-        CASE(dropped_stays_dropped), CASE(dropped_at_once), CASE(opened_anew), CASE(confirmed_and_replaced),
-        CASE(contradicted_stays_so), CASE(many_threads))
+        CASE(dropped_stays_dropped), CASE(outdated_at_its_end), CASE(dropped_at_once), CASE(opened_anew),
+        CASE(confirmed_and_replaced), CASE(contradicted_stays_so), CASE(many_threads))
