@@ -210,6 +210,11 @@ int file_blocks(int fd, uint64_t *bytes) {
     return result;
 }
 
+bool file_is_deleted(int fd) {
+    struct stat stat;
+    return calls()->fstat(fd, &stat) == 0 && stat.st_nlink == 0;
+}
+
 int file_room(int fd, uint64_t *bytes) {
     struct statvfs stat;
     int result = outcome(calls()->fstatvfs(fd, &stat));

@@ -2,6 +2,7 @@
 // short or take long. Only cache/file.c makes these calls. All but the NOWAIT read may wait for the disk.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -45,6 +46,7 @@ int file_allocate(int fd, uint64_t bytes); // blocks for so many; 0 too where th
 int file_truncate(int fd, uint64_t bytes);
 int file_size(int fd, uint64_t *bytes);
 int file_blocks(int fd, uint64_t *bytes); // what it takes on the disk
+bool file_is_deleted(int fd);             // it has no name any more
 int file_status(int directory, const char *name, struct stat *stat);
 int file_room(int fd, uint64_t *bytes); // left on the file system for this user
 int file_unlink(int directory, const char *name);

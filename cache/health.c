@@ -53,6 +53,7 @@ static int open_directory(struct volume *volume, char *error, size_t error_bytes
     }
     result = file_lock(fd);
     if (result == 0) {
+        volume->has_moved = volume->directory >= 0;
         replace(&volume->directory, fd);
         return 0;
     }
@@ -228,6 +229,9 @@ void health_probe(struct volume *volume) {
     char sentence[512];
     uint64_t room = 0;
     int result = health_open_directory(volume, sentence, sizeof sentence);
+    if (volume->has_moved)
+        reclaim_deleted(volume); // before anything is put: it would go with its segment
+    volume->has_moved = false;
     if (result == 0)
         result = try_file(volume->directory);
     if (result == 0)

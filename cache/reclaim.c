@@ -1,4 +1,5 @@
 // Sealing and reclaiming: what was hit is carried over to the main queue, the rest goes, with the file.
+#include "cache/file.h"
 #include "cache/head_record.h"
 #include "cache/memory.h"
 #include "cache/volume_own.h"
@@ -274,4 +275,52 @@ void reclaim_seal(struct volume *volume, uint32_t slot) {
     if (segment_is_sealed(segment))
         add(&volume->bytes_written, segment_overhead(segment));
     close_sealed(volume, slot);
+}
+
+// ---- what was deleted underneath ----
+
+static bool is_deleted(struct volume *volume, uint32_t slot) {
+    struct segment *segment = segment_of(volume, slot);
+    return segment && !segment_is_in_memory(segment) && file_is_deleted(segment_descriptor(segment));
+}
+
+static void close_deleted(struct volume *volume) {
+    for (unsigned i = 0; i < SEGMENTS_QUEUES; i++) {
+        pthread_mutex_lock(&volume->append[i]);
+        if (volume->open[i] != SEGMENTS_SLOT_NONE && is_deleted(volume, volume->open[i]))
+            append_close(volume, i);
+        pthread_mutex_unlock(&volume->append[i]);
+    }
+}
+
+// SEGMENTS_FREE: there is no such slot.
+static enum segments_state state_of(struct volume *volume, uint32_t slot, uint32_t *count) {
+    pthread_mutex_lock(&volume->lock);
+    *count = volume->pool.slot_count;
+    enum segments_state state = slot < *count ? volume->pool.slots[slot].state : SEGMENTS_FREE;
+    pthread_mutex_unlock(&volume->lock);
+    return state;
+}
+
+static void leave_deleted(struct volume *volume, uint32_t slot, enum segments_state state) {
+    if (state == SEGMENTS_CLOSED)
+        abandon(volume, slot);
+    else if (state == SEGMENTS_DRAINED) // what was carried over lies elsewhere
+        leave_drained(volume, slot);
+    else { // it is given up when its turn to be sealed comes
+        pthread_mutex_lock(&volume->lock);
+        volume->pool.slots[slot].is_doomed = true;
+        pthread_mutex_unlock(&volume->lock);
+    }
+}
+
+void reclaim_deleted(struct volume *volume) {
+    close_deleted(volume);
+    uint32_t count = 1;
+    for (uint32_t slot = 0; slot < count; slot++) {
+        enum segments_state state = state_of(volume, slot, &count);
+        bool is_settled = state == SEGMENTS_CLOSING || state == SEGMENTS_CLOSED || state == SEGMENTS_DRAINED;
+        if (is_settled && is_deleted(volume, slot))
+            leave_deleted(volume, slot, state);
+    }
 }

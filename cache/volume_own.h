@@ -40,6 +40,7 @@ struct volume {
     struct volume_settings settings; // `path` is a copy, nothing is 0
     struct super super;
     int directory, shelves[VOLUME_SHELVES]; // the numbers stay when what they refer to changes (dup3)
+    bool has_moved;                         // to another directory of that path; the keeper's
     struct table *table;
     struct ghosts *ghosts;
     struct purges purges;
@@ -101,6 +102,8 @@ void append_close(struct volume *volume, enum segments_queue queue); // under ap
 void reclaim_segment(struct volume *volume, uint32_t slot);
 void reclaim_flush(struct volume *volume);
 void reclaim_seal(struct volume *volume, uint32_t slot); // or gives it up
+// Gives up all whose files were deleted underneath: they take room on a disk for nothing that lasts.
+void reclaim_deleted(struct volume *volume);
 
 // ---- keeper.c ----
 
