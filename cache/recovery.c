@@ -187,6 +187,7 @@ static void recover_segment(struct volume *volume, uint64_t number, bool cut_off
     }
     if (segment_was_broken(segment))
         volume_complain(volume, -EBADMSG);
+    cut_off = !segment_is_sealed(segment); // a read that failed may have said otherwise
     if ((!cut_off || close_cut_off(volume, segment)) && place(volume, segment, !cut_off, &slot)) {
         enter_records(volume, segment, slot, cut_off);
         return;

@@ -263,6 +263,29 @@ static void reading(void) {
     TRY(READ, EIO);
 }
 
+// Without the index each segment is read twice: the first look may fail where the second does not.
+static void recovering(void) {
+    char *path = scratch_new(), *index = NULL;
+    struct volume_settings settings = settings_of(path);
+    CU_ASSERT_FATAL(asprintf(&index, "%s/index", path) > 0);
+    file_use(&faulty);
+    for (unsigned one_in = 2; one_in < 16; one_in++) {
+        struct volume *volume = disk_open(&settings);
+        work(volume, 100);
+        volume_close(volume);
+        CU_ASSERT_EQUAL(unlink(index), 0);
+        set_fault(READ, FAILS, EIO, one_in);
+        volume = disk_open(&settings);
+        set_none();
+        CU_ASSERT_TRUE(recovers(volume));
+        find_some(volume, 100);
+        volume_close(volume);
+    }
+    file_use(NULL);
+    free(index);
+    scratch_free(path);
+}
+
 static void writing(void) {
     TRY(WRITE, ENOSPC, EDQUOT, EIO);
 }
@@ -421,6 +444,6 @@ static void deleted_underneath(void) {
     scratch_free(path);
 }
 
-SUITE(cache_faults, CASE(opening), CASE(reading), CASE(writing), CASE(syncing), CASE(allocating),
-        CASE(the_rest), CASE(short_reads_and_writes), CASE(slow_calls), CASE(breaks_and_comes_back),
-        CASE(reads_go_on_when_it_is_read_only), CASE(deleted_underneath))
+SUITE(cache_faults, CASE(opening), CASE(reading), CASE(recovering), CASE(writing), CASE(syncing),
+        CASE(allocating), CASE(the_rest), CASE(short_reads_and_writes), CASE(slow_calls),
+        CASE(breaks_and_comes_back), CASE(reads_go_on_when_it_is_read_only), CASE(deleted_underneath))
