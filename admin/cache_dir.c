@@ -105,7 +105,7 @@ static bool read_size(struct reading *reading, const struct directive *directive
                 text);
     else if (result == VALUE_RANGE || *bytes < CACHE_DIR_BYTES_MINIMUM)
         REFUSE(reading, text ? directive : config->set_by[DIRECTIVE_cache_swap_size], text ? 1 : 0,
-                "a volume of \"%.80s\" is out of range, write 4M or more",
+                "a volume of \"%.80s\" is out of range, write 4M to 8388607T",
                 text ? text : config->set_by[DIRECTIVE_cache_swap_size]->words[0].text);
     else
         return true;
@@ -159,16 +159,32 @@ bool cache_dirs_read(const struct config *config, struct cache_dirs *dirs, struc
     return reading.good;
 }
 
-void cache_dirs_note(const struct config *config, struct config_errors *notes) {
+// ---- notes ----
+
+static void note_size(const struct config *config, unsigned count, struct config_errors *notes) {
     const struct directive *line, *swap = config->set_by[DIRECTIVE_cache_swap_size];
-    size_t at = 0;
-    bool is_any = false;
     if (!swap || config->cache_swap_size == 0)
         return;
-    for (; (line = next_line(config, &at)); is_any = true)
+    for (size_t at = 0; (line = next_line(config, &at));)
         if (line->word_count == 1)
             return;
     config_error(notes, swap, -1, "cache_swap_size does nothing here: %s",
-            is_any ? "every cache_dir line has a size of its own"
-                   : "without a cache_dir line the store is in memory, and cache_mem is its size");
+            count ? "every cache_dir line has a size of its own"
+                  : "without a cache_dir line the store is in memory, and cache_mem is its size");
+}
+
+void cache_dirs_note(const struct config *config, struct config_errors *notes) {
+    const struct directive *wear = config->set_by[DIRECTIVE_wear];
+    const struct directive *memory = config->set_by[DIRECTIVE_cache_mem];
+    unsigned count = 0;
+    for (size_t at = 0; next_line(config, &at);)
+        count++;
+    note_size(config, count, notes);
+    if (wear && config->wear && !count)
+        config_error(notes, wear, -1, "wear does nothing here: without a cache_dir line nothing is written");
+    if (memory && config->cache_mem && count && config->cache_mem < CACHE_MEM_BYTES_ADVISED)
+        config_error(notes, memory, 0,
+                "cache_mem \"%.80s\" is little before a disk: what is stored passes through memory, and what "
+                "finds no room there is not stored; write 8M or more",
+                memory->words[0].text);
 }

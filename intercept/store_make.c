@@ -15,13 +15,13 @@
 #define VOLUME_MODE 0750
 #define PARENT_MODE 0755
 
-// The folders above it, as `mkdir -p` makes them.
+// The folders above it, as `mkdir -p` makes them; the user passes through them, whatever the umask.
 static int make_parents(const char *path) {
     char folder[CACHE_DIR_PATH_BYTES + 1];
     for (const char *slash = strchr(path + 1, '/'); slash && slash[1]; slash = strchr(slash + 1, '/')) {
         memcpy(folder, path, (size_t)(slash - path));
         folder[slash - path] = '\0';
-        if (mkdir(folder, PARENT_MODE) < 0 && errno != EEXIST)
+        if (mkdir(folder, PARENT_MODE) == 0 ? chmod(folder, PARENT_MODE) < 0 : errno != EEXIST)
             return -errno;
     }
     return 0;
@@ -49,13 +49,22 @@ static int give(int fd, const struct passwd *user) {
     return 1;
 }
 
+// A link of root's leads to another disk, as a rule. What a user's own leads to is not to be given away.
+static bool is_users_link(const char *path) {
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISLNK(status.st_mode) && status.st_uid != 0;
+}
+
 static void make_one(const char *path, const struct passwd *user) {
+    if (is_users_link(path))
+        return; // the volume says what is wrong with it, if anything
     int error = make_parents(path);
     bool is_new = error == 0 && mkdir(path, VOLUME_MODE) == 0;
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
+        error = error ? error : -errno;
         log_warning("cache_dir %s: cannot be made: %s; make it, and give it to user %s", path,
-                strerror(error ? -error : errno), user->pw_name);
+                strerror(-error), user->pw_name);
         return;
     }
     int given = give(fd, user);
@@ -64,6 +73,13 @@ static void make_one(const char *path, const struct passwd *user) {
         log_warning("cache_dir %s: cannot be given to user %s: %s", path, user->pw_name, strerror(-given));
     else if (is_new || given)
         log_info("cache_dir %s: %s user %s", path, is_new ? "made, for" : "given to", user->pw_name);
+}
+
+bool store_directory_make(const char *path, const char *user_name) {
+    const struct passwd *user = getpwnam(user_name);
+    if (user)
+        make_one(path, user);
+    return user != NULL;
 }
 
 void store_volumes_make(const struct config *config) {
