@@ -2,7 +2,9 @@
 
 #include "admin/value.h"
 
+#include <inttypes.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 struct reading {
     const struct config *config;
@@ -187,4 +189,36 @@ void cache_dirs_note(const struct config *config, struct config_errors *notes) {
                 "cache_mem \"%.80s\" is little before a disk: what is stored passes through memory, and what "
                 "finds no room there is not stored; write 8M or more",
                 memory->words[0].text);
+}
+
+int64_t cache_dir_room(const struct cache_dir *dir) {
+    char path[CACHE_DIR_PATH_BYTES + 1];
+    struct statvfs system;
+    char *end = path + snprintf(path, sizeof path, "%s", dir->path);
+    while (statvfs(path, &system) < 0) { // not made yet: that of the folder above
+        if (end == path + 1)
+            return 0;
+        do
+            end--;
+        while (end > path + 1 && *end != '/');
+        *end = '\0';
+    }
+    uint64_t bytes = (uint64_t)system.f_blocks * system.f_frsize;
+    return bytes < (uint64_t)dir->bytes ? (int64_t)bytes : 0;
+}
+
+void cache_dirs_note_rooms(const struct config *config, struct config_errors *notes) {
+    struct config_errors none = {0}; // were told when the file was read
+    struct cache_dirs dirs;
+    char size[VALUE_TEXT_BYTES];
+    cache_dirs_read(config, &dirs, &none);
+    config_errors_fini(&none);
+    for (unsigned i = 0; i < dirs.count; i++) {
+        const struct cache_dir *dir = &dirs.dirs[i];
+        int64_t room = cache_dir_room(dir);
+        if (room)
+            config_error(notes, dir->directive, (int)dir->directive->word_count - 1,
+                    "a volume of %s, but its file system has %" PRId64 "M: it keeps to what there is",
+                    value_print_size(dir->bytes, size), room >> 20);
+    }
 }

@@ -25,3 +25,8 @@ struct cache_dirs {
 bool cache_dirs_read(const struct config *config, struct cache_dirs *dirs, struct config_errors *errors);
 // What stands there and does nothing, or little, for config->notes.
 void cache_dirs_note(const struct config *config, struct config_errors *notes);
+// What its file system holds, if that is less than the volume may: it keeps to that. 0: it is not, or not
+// known.
+int64_t cache_dir_room(const struct cache_dir *dir);
+// The same for config->notes, of all.
+void cache_dirs_note_rooms(const struct config *config, struct config_errors *notes);

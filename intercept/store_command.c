@@ -120,39 +120,45 @@ static int find_directories(struct store_call *call, bool needs_size) {
     return take_config(call, config);
 }
 
-static bool have_one_owner(const struct store_call *call) {
-    struct stat status, first = {0};
-    for (unsigned i = 0; i < call->count && stat(call->directories[i].path, &status) == 0; i++) {
-        if (i == 0)
-            first = status;
-        if (status.st_uid == first.st_uid)
+struct owner {
+    const char *path; // of the first directory that is there; NULL: none is
+    uid_t user;
+    gid_t groups[CACHE_DIRS_MAX];
+    unsigned count;
+};
+
+// False: two have different ones, said. Which is not there is told when it is opened.
+static bool find_owner(const struct store_call *call, struct owner *owner) {
+    for (unsigned i = 0; i < call->count; i++) {
+        struct stat status;
+        const char *path = call->directories[i].path;
+        if (stat(path, &status) < 0)
             continue;
-        fprintf(stderr,
-                "weir store: %s belongs to user %u and %s to user %u; chown one of them, or name one "
-                "directory "
-                "after the other\n",
-                call->directories[0].path, (unsigned)first.st_uid, call->directories[i].path,
-                (unsigned)status.st_uid);
-        return false;
+        if (owner->path && status.st_uid != owner->user) {
+            fprintf(stderr,
+                    "weir store: %s belongs to user %u and %s to user %u; chown one of them, or name one "
+                    "directory after the other\n",
+                    owner->path, (unsigned)owner->user, path, (unsigned)status.st_uid);
+            return false;
+        }
+        owner->path = owner->path ? owner->path : path;
+        owner->user = status.st_uid;
+        owner->groups[owner->count++] = status.st_gid;
     }
     return true;
 }
 
-// What is made in a directory is to be its owner's, who weir runs as; the groups of all of them open their
-// doors.
+// What is made in a directory is to be its owner's, who weir runs as; the groups of all of them let it in.
 static bool become_owner(const struct store_call *call) {
-    struct stat status;
-    gid_t groups[CACHE_DIRS_MAX];
-    unsigned count = 0;
+    struct owner owner = {0};
     if (geteuid() != 0)
         return true;
-    if (!have_one_owner(call))
+    if (!find_owner(call, &owner))
         return false;
-    for (; count < call->count && stat(call->directories[count].path, &status) == 0; count++)
-        groups[count] = status.st_gid;
-    if (count < call->count || status.st_uid == 0)
-        return true; // one that is not there is told when it is opened
-    if (setgroups(count, groups) == 0 && setegid(groups[0]) == 0 && seteuid(status.st_uid) == 0)
+    if (owner.user == 0)
+        return true;
+    if (setgroups(owner.count, owner.groups) == 0 && setegid(owner.groups[0]) == 0 &&
+            seteuid(owner.user) == 0)
         return true;
     perror("weir store: cannot become the owner of the directory");
     return false;

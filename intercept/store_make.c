@@ -1,11 +1,13 @@
 // Making the directories of the volumes, as root.
 #include "admin/cache_dir.h"
 #include "admin/log.h"
+#include "admin/value.h"
 #include "intercept/store_volumes.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
 #include <string.h>
@@ -82,14 +84,23 @@ bool store_directory_make(const char *path, const char *user_name) {
     return user != NULL;
 }
 
+static void warn_of_room(const struct cache_dir *dir) {
+    char size[VALUE_TEXT_BYTES];
+    int64_t room = cache_dir_room(dir);
+    if (room)
+        log_warning("cache_dir %s: %s, but its file system has %" PRId64 "M: it keeps to what there is",
+                dir->path, value_print_size(dir->bytes, size), room >> 20);
+}
+
 void store_volumes_make(const struct config *config) {
     struct config_errors none = {0}; // were told when the file was read
     struct cache_dirs dirs;
     const struct passwd *user = geteuid() == 0 ? getpwnam(config->user) : NULL;
-    if (!user)
-        return; // volumes make their own, then; an unknown user is told of when it is to be become
     cache_dirs_read(config, &dirs, &none);
     config_errors_fini(&none);
-    for (unsigned i = 0; i < dirs.count; i++)
-        make_one(dirs.dirs[i].path, user);
+    for (unsigned i = 0; i < dirs.count; i++) {
+        if (user) // else volumes make their own; an unknown user is told of when it is to be become
+            make_one(dirs.dirs[i].path, user);
+        warn_of_room(&dirs.dirs[i]);
+    }
 }

@@ -153,6 +153,17 @@ static void little_is_noted(void) {
     }
 }
 
+static void more_than_the_file_system_has_is_noted(void) {
+    struct config *config = accepted("cache_dir /nowhere/at/all 4M\ncache_dir /else/where 8000000T\n");
+    CU_ASSERT_EQUAL(cache_dir_room(&dirs_of(config).dirs[0]), 0);
+    cache_dirs_note_rooms(config, &config->notes);
+    CU_ASSERT_EQUAL(config->notes.count, 1);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(config->notes.text);
+    CU_ASSERT_PTR_NOT_NULL(
+            strstr(config->notes.text, "t:2:23: a volume of 8000000T, but its file system has "));
+    config_free(config);
+}
+
 static void as_many_as_may_be(void) {
     char text[CACHE_DIRS_MAX * 32];
     size_t length = 0;
@@ -190,5 +201,5 @@ static void words_for_without_end(void) {
 }
 
 SUITE(admin_cache_dir, CASE(refused), CASE(several), CASE(none), CASE(smart_caches_size),
-        CASE(a_size_for_nothing_is_noted), CASE(little_is_noted), CASE(as_many_as_may_be),
-        CASE(words_for_without_end))
+        CASE(a_size_for_nothing_is_noted), CASE(little_is_noted),
+        CASE(more_than_the_file_system_has_is_noted), CASE(as_many_as_may_be), CASE(words_for_without_end))
