@@ -58,6 +58,7 @@ struct disk_volume {
     char trouble[128];
     struct disk_waiting waiting[DISK_WAITING_MAX];
     unsigned waiting_count;
+    bool is_purging; // one of them is being applied
     pthread_t keeper;
     struct disk_volume *next; // in the disk's pool
 
