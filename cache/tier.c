@@ -214,6 +214,19 @@ static void link_all(
             store_link(cache, entry, objects[count]);
 }
 
+// When its successor's record goes first, the earlier one must not come back.
+static void drop_earlier(struct cache_object **objects, unsigned count) {
+    for (unsigned i = 1; i < count; i++) {
+        struct disk_place place = {.volume = NULL};
+        if (!has_later(objects, i))
+            continue;
+        body_copy_place(objects[i]->body, &place);
+        if (place.volume)
+            disk_drop(&place, objects[i]->location, false);
+        disk_place_put(&place);
+    }
+}
+
 // `pins` are counted: until they are put, they stay in memory.
 static void take_heads(struct cache *cache, const struct entry_name *name, struct disk_head *heads,
         uint64_t purges, struct tier_pins *pins) {
@@ -233,6 +246,7 @@ static void take_heads(struct cache *cache, const struct entry_name *name, struc
             store_release(cache, shard, entry);
     }
     pthread_mutex_unlock(&shard->lock);
+    drop_earlier(objects, count);
 }
 
 void tier_unpin(struct tier_pins *pins) {
