@@ -195,6 +195,11 @@ unsigned cache_purge_mask(struct cache *cache,
             VIEW(""), mask_text);
 }
 
+int cache_purge_missed(struct cache *cache, char *path, size_t size) {
+    struct disk *disk = atomic_load(&cache->disk);
+    return disk ? disk_purge_missed(disk, path, size) : 0;
+}
+
 static void drop_url(struct cache *cache, const struct cache_query *query) {
     struct entry_name name = store_name(cache, query);
     struct shard *shard = index_shard(&cache->index, name.key);

@@ -257,6 +257,9 @@ unsigned cache_purge_prefix(struct cache *cache, struct view authority, struct v
 unsigned cache_purge_mask(struct cache *cache,
         bool (*matches)(void *context, struct view authority, struct view path), void *context,
         struct view mask_text);
+// 0, or -errno: a volume has not got the last purge durably, and would forget it when weir stops; its path
+// then, cut to `size`.
+int cache_purge_missed(struct cache *cache, char *path, size_t size);
 // A response to the query's request [RFC 9111 §4.4]: when the method is unsafe (or unknown) and the status
 // 2xx or 3xx, what is stored under the query's key is dropped, and what Location and Content-Location name,
 // as far as it is of the same origin; fills that run under these keys will not be stored.

@@ -202,6 +202,8 @@ static void attend(struct disk_volume *volume, struct volume *open) {
             probe_at_ms = file_now_ms() + probe_ms(volume);
         }
         was_slow = atomic_load(&volume->is_slow);
+        if (!was_slow) // what came just before it was in use, or found the queue full
+            disk_purge_waiting(volume, open);
         int64_t probe_in_ms = probe_at_ms - file_now_ms();
         wait_ms(volume, pause_of(volume, state, probe_in_ms < 1 ? 1 : probe_in_ms), false);
     }

@@ -5,6 +5,7 @@
 #include "cache/memory.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,11 +77,17 @@ static bool take(struct disk_volume *volume, struct disk_waiting *waiting) {
     return has;
 }
 
+static void note(struct disk_volume *volume, int error) {
+    pthread_mutex_lock(&volume->lock);
+    volume->purge_error = error;
+    pthread_mutex_unlock(&volume->lock);
+}
+
 // In whatever order: each of them says what is gone. One that fails holds, and the volume tries it again.
 void disk_purge_waiting(struct disk_volume *volume, struct volume *open) {
     struct disk_waiting waiting;
     while (take(volume, &waiting)) {
-        apply(open, &waiting);
+        note(volume, apply(open, &waiting));
         forget(&waiting);
     }
 }
@@ -183,9 +190,8 @@ static struct purging *begin(struct disk_volume *volume, const struct disk_waiti
 
 static int finish(struct disk_volume *volume, const struct disk_waiting *purge, struct purging *purging) {
     bool is_given_up = false;
-    if (!purging)
-        return -EIO;
-    int error = wait_for(purging, &is_given_up);
+    int error = purging ? wait_for(purging, &is_given_up) : -EIO;
+    note(volume, error);
     if (is_given_up)
         wait_with(volume, purge);
     return error;
@@ -206,6 +212,20 @@ int disk_purge(struct disk *disk, enum disk_purge kind, struct view authority, s
     for (unsigned i = 0; i < count; i++) {
         int own = finish(volumes[i], &purge, purgings[i]);
         error = error < 0 ? error : own;
+        disk_volume_put(volumes[i]);
+    }
+    return error;
+}
+
+int disk_purge_missed(struct disk *disk, char *path, size_t size) {
+    struct disk_volume *volumes[DISK_VOLUMES_MAX];
+    unsigned count = disk_list(disk, volumes);
+    int error = 0;
+    for (unsigned i = 0; i < count; i++) {
+        pthread_mutex_lock(&volumes[i]->lock);
+        if (error == 0 && (error = volumes[i]->purge_error) < 0)
+            snprintf(path, size, "%s", volumes[i]->settings.path);
+        pthread_mutex_unlock(&volumes[i]->lock);
         disk_volume_put(volumes[i]);
     }
     return error;
