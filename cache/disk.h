@@ -61,6 +61,7 @@ struct disk_place {
 };
 struct disk_place disk_place_get(const struct disk_place *place); // one more of it
 void disk_place_put(struct disk_place *place);                    // idempotent; `volume` NULL is allowed
+const char *disk_place_path(const struct disk_place *place);      // of its volume, for as long as it is held
 
 // ---- finding ----
 
