@@ -49,13 +49,31 @@ static int give(int fd, const struct passwd *user) {
     return 1;
 }
 
+static void tell(const char *path, int error, const struct passwd *user) {
+    struct stat status;
+    bool is_link = lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
+    if (is_link)
+        log_warning("cache_dir %s: a symbolic link lies there, which root does not follow; name what it "
+                    "leads to",
+                path);
+    else if (error == ENOTDIR)
+        log_warning("cache_dir %s: a file lies there; remove it, or name another path", path);
+    else if (error == EROFS)
+        log_warning(
+                "cache_dir %s: cannot be made: %s; mount its file system read-write", path, strerror(error));
+    else
+        log_warning("cache_dir %s: cannot be made: %s; make it, and give it to user %s", path,
+                strerror(error), user->pw_name);
+}
+
 static void make_one(const char *path, const struct passwd *user) {
     int error = make_parents(path);
     bool is_new = error == 0 && mkdir(path, VOLUME_MODE) == 0;
+    if (error == 0 && !is_new && errno != EEXIST)
+        error = -errno;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
-        log_warning("cache_dir %s: cannot be made: %s; make it, and give it to user %s", path,
-                strerror(error ? -error : errno), user->pw_name);
+        tell(path, error ? -error : errno, user);
         return;
     }
     int given = give(fd, user);
