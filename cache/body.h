@@ -113,8 +113,10 @@ void body_queue_rest(struct body *body);
 uint32_t body_copy_chunk(struct body *body, struct chunk *chunk, void *out);
 // The flow brings nothing any more, though its owner does not know yet: who waits is woken.
 void body_withdraw(struct body *body, struct flow *flow);
-// It lies on disk from now on. Takes the place over.
+// It lies on disk from now on, unless that volume leaves. Takes the place over.
 void body_set_place(struct body *body, struct disk_place *place);
+bool body_is_leaving(struct body *body); // its volume does
+void body_leave_disk(struct body *body); // its volume, should that leave: what is in memory is all there is
 
 // The place, one more of it (`volume` NULL: there is none).
 void body_copy_place(struct body *body, struct disk_place *place);

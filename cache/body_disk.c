@@ -57,11 +57,33 @@ uint32_t body_copy_chunk(struct body *body, struct chunk *chunk, void *out) {
 void body_set_place(struct body *body, struct disk_place *place) {
     pthread_mutex_lock(&body->lock);
     struct disk_place old = body->place;
-    body->place = *place;
-    if (place->volume)
+    bool is_of_use = !place->volume || !disk_place_is_leaving(place);
+    if (is_of_use)
+        body->place = *place;
+    if (is_of_use && place->volume)
         body_go_by_chunks(body);
     pthread_mutex_unlock(&body->lock);
+    disk_place_put(is_of_use ? &old : place);
     *place = (struct disk_place){.volume = NULL};
+}
+
+bool body_is_leaving(struct body *body) {
+    pthread_mutex_lock(&body->lock);
+    bool is_leaving = body->place.volume && disk_place_is_leaving(&body->place);
+    pthread_mutex_unlock(&body->lock);
+    return is_leaving;
+}
+
+void body_leave_disk(struct body *body) {
+    struct disk_place old = {.volume = NULL};
+    pthread_mutex_lock(&body->lock);
+    if (body->place.volume && disk_place_is_leaving(&body->place)) {
+        old = body->place;
+        body->place.volume = NULL;
+    }
+    for (unsigned i = 0; old.volume && i < body->chunk_count; i++)
+        atomic_store_explicit(&body->chunks[i]->is_on_disk, false, memory_order_relaxed);
+    pthread_mutex_unlock(&body->lock);
     disk_place_put(&old);
 }
 

@@ -74,6 +74,45 @@ void cache_use_disk(struct cache *cache, struct disk *disk, uint32_t boot) {
     atomic_store(&cache->disk, disk);
 }
 
+// What is small is in memory as a whole. What is large may not be: it goes with its volume, once those who
+// read it have ended. Under the shard's lock; the entry may be freed.
+static void leave_volumes(
+        struct cache *cache, struct shard *shard, struct entry *entry, struct cache_object **dropped) {
+    for (struct cache_object *object = entry->stored, *next; object; object = next) {
+        next = object->sibling;
+        bool is_small = object->size <= RECORD_SMALL_BYTES;
+        if (is_small || !body_is_leaving(object->body)) {
+            body_leave_disk(object->body);
+            continue;
+        }
+        store_unlink(cache, object, object->body, dropped);
+        entry->is_loaded = false;
+    }
+    // Before its head is there, an arriving one may be given another body.
+    for (struct cache_object *object = entry->arriving; object; object = object->sibling)
+        if (object_phase(object) == PHASE_ARRIVING)
+            body_leave_disk(object->body);
+    store_release(cache, shard, entry);
+}
+
+void cache_leave_volumes(struct cache *cache) {
+    pthread_mutex_lock(&cache->whole);
+    for (unsigned i = 0; i < INDEX_SHARDS; i++) {
+        struct shard *shard = &cache->index.shards[i];
+        for (size_t bucket = 0; bucket < shard->bucket_count; bucket++) {
+            struct cache_object *dropped = NULL;
+            pthread_mutex_lock(&shard->lock);
+            for (struct entry *entry = shard->buckets[bucket], *next; entry; entry = next) {
+                next = entry->next;
+                leave_volumes(cache, shard, entry, &dropped);
+            }
+            pthread_mutex_unlock(&shard->lock);
+            store_put_dropped(dropped);
+        }
+    }
+    pthread_mutex_unlock(&cache->whole);
+}
+
 // ---- dropping ----
 
 // At the end the disk keeps what it has.
@@ -145,8 +184,10 @@ void cache_free(struct cache *cache) {
     if (!cache)
         return;
     cache->is_ending = true;
-    tier_drain(cache);
+    bool is_idle = tier_drain(cache);
     purge(cache, &(struct target){.context = NULL});
+    if (!is_idle) // a disk hangs: its threads have what their jobs are about, and this with it
+        return;
     CHECK(atomic_load(&cache->fills) == 0);
     CHECK(atomic_load(&cache->budget.used) == cache->fixed_bytes); // a reader or a fill is left
     CHECK(atomic_load(&cache->budget.streams) == 0);
@@ -200,17 +241,23 @@ int cache_purge_missed(struct cache *cache, char *path, size_t size) {
     return disk ? disk_purge_missed(disk, path, size) : 0;
 }
 
-static void drop_url(struct cache *cache, const struct cache_query *query) {
-    struct entry_name name = store_name(cache, query);
-    struct shard *shard = index_shard(&cache->index, name.key);
+static void drop_name(struct cache *cache, const struct entry_name *name) {
+    struct shard *shard = index_shard(&cache->index, name->key);
     struct cache_object *dropped = NULL;
     pthread_mutex_lock(&shard->lock);
-    struct entry *entry = index_find(shard, &name);
+    struct entry *entry = index_find(shard, name);
     if (entry)
         empty(cache, shard, entry, &dropped);
     pthread_mutex_unlock(&shard->lock);
     store_put_dropped(dropped);
-    tier_invalidate(cache, &name, &query->now);
+}
+
+// As a purge: what was read from the disk meanwhile goes as well.
+static void drop_url(struct cache *cache, const struct cache_query *query) {
+    struct entry_name name = store_name(cache, query);
+    drop_name(cache, &name);
+    if (tier_invalidate(cache, &name))
+        drop_name(cache, &name);
 }
 
 // What a response may say only of its own origin [RFC 9111 §4.4].

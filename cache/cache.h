@@ -37,6 +37,7 @@ struct cache *cache_new(const struct cache_limits *limits);
 void cache_set_limits(struct cache *cache, const struct cache_limits *limits); // evicts down to them
 // What is stored goes to the volumes from now on, which outlive the cache. `boot` names the machine's start
 // since which the steady clock counts. Once; from any thread.
+void cache_leave_volumes(struct cache *cache); // after disk_apply: lets go of those that were taken out
 void cache_use_disk(struct cache *cache, struct disk *disk, uint32_t boot);
 bool cache_has_disk(struct cache *cache);
 void cache_free(struct cache *cache); // no fill and no reader may be left

@@ -265,9 +265,9 @@ static void leave_behind(struct disk *disk) {
         pthread_detach(volume->keeper);
 }
 
-void disk_free(struct disk *disk) {
+bool disk_free(struct disk *disk) {
     if (!disk)
-        return;
+        return true;
     atomic_store(&disk->is_stopping, true);
     pthread_mutex_lock(&disk->lock);
     for (unsigned i = 0; i < DISK_VOLUMES_MAX; i++)
@@ -280,7 +280,7 @@ void disk_free(struct disk *disk) {
     collect(disk);
     if (!is_whole) {
         leave_behind(disk);
-        return;
+        return false;
     }
     while (disk->pool) {
         struct disk_volume *volume = disk->pool;
@@ -290,6 +290,7 @@ void disk_free(struct disk *disk) {
     pthread_mutex_destroy(&disk->lock);
     pthread_cond_destroy(&disk->watch);
     free(disk);
+    return true;
 }
 
 // ---- names ----
@@ -418,6 +419,10 @@ void disk_place_put(struct disk_place *place) {
     if (place->volume)
         disk_volume_put(place->volume);
     place->volume = NULL;
+}
+
+bool disk_place_is_leaving(const struct disk_place *place) {
+    return atomic_load(&place->volume->is_removed);
 }
 
 // ---- statistics ----

@@ -43,9 +43,9 @@ struct disk *disk_new(const struct disk_settings *settings);
 // once nothing refers to it.
 void disk_apply(struct disk *disk, const struct disk_settings *settings);
 // No place may be left, and nobody submits any more; waiting jobs are given up and run. Seals and saves.
-// Returns within DISK_STOP_MS even when a disk hangs: its threads, and what they hold, are left behind then.
-// NULL is allowed.
-void disk_free(struct disk *disk);
+// Returns within DISK_STOP_MS even when a disk hangs: its threads, and what they hold, are left behind then,
+// and go on using what the settings name: false. NULL is allowed.
+bool disk_free(struct disk *disk);
 
 // Whose response it is. Views borrowed.
 struct disk_name {
@@ -62,6 +62,7 @@ struct disk_place {
 struct disk_place disk_place_get(const struct disk_place *place); // one more of it
 void disk_place_put(struct disk_place *place);                    // idempotent; `volume` NULL is allowed
 const char *disk_place_path(const struct disk_place *place);      // of its volume, for as long as it is held
+bool disk_place_is_leaving(const struct disk_place *place);       // the volume is closed once nobody has it
 
 // ---- finding ----
 
@@ -133,6 +134,9 @@ void disk_hit_chunk(const struct disk_place *place, uint32_t number);
 void disk_drop(const struct disk_place *place, uint64_t location, bool is_lasting);
 // The same, durable, for all heads of the name that lie there, up to a write sequence. Waits.
 void disk_drop_until(const struct disk_place *place, uint64_t sequence);
+// What is stored under the name, in whichever volumes, is found no more from now on. Durable soon: does not
+// wait.
+void disk_invalidate(struct disk *disk, const struct disk_name *name);
 uint64_t disk_sequence(const struct disk_place *place); // of the latest write there
 
 // ---- purging: waits; durable when it returns ----

@@ -27,7 +27,8 @@ static void wait_ms(struct disk_volume *volume, int64_t ms, bool until_removed) 
     int64_t until_ms = file_now_ms() + ms;
     struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
     pthread_mutex_lock(&volume->lock);
-    if (!until_removed || !atomic_load(&volume->is_removed))
+    bool is_asked = disk_volume_open(volume) && volume->waiting_count > 0;
+    if (!is_asked && (!until_removed || !atomic_load(&volume->is_removed)))
         pthread_cond_timedwait(&volume->wake, &volume->lock, &until);
     pthread_mutex_unlock(&volume->lock);
 }
@@ -202,7 +203,7 @@ static void attend(struct disk_volume *volume, struct volume *open) {
             probe_at_ms = file_now_ms() + probe_ms(volume);
         }
         was_slow = atomic_load(&volume->is_slow);
-        if (!was_slow) // what came just before it was in use, or found the queue full
+        if (!was_slow) // what was told to wait just when the volume came back
             disk_purge_waiting(volume, open);
         int64_t probe_in_ms = probe_at_ms - file_now_ms();
         wait_ms(volume, pause_of(volume, state, probe_in_ms < 1 ? 1 : probe_in_ms), false);
@@ -211,6 +212,7 @@ static void attend(struct disk_volume *volume, struct volume *open) {
 
 static void close_it(struct disk_volume *volume, struct volume *open) {
     disk_io_stop(volume);
+    disk_purge_waiting(volume, open);
     atomic_store(&volume->volume, NULL);
     volume_close(open);
 }

@@ -59,6 +59,7 @@ struct disk_volume {
     int purge_error; // of the last purge
     struct disk_waiting waiting[DISK_WAITING_MAX];
     unsigned waiting_count;
+    bool is_purging; // one of them is being applied
     pthread_t keeper;
     struct disk_volume *next; // in the disk's pool
 

@@ -2,12 +2,14 @@
 // just now is told before it serves again.
 #include "admin/check.h"
 #include "cache/disk_own.h"
+#include "cache/file.h"
 #include "cache/memory.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static enum volume_purge kind_of(enum disk_purge kind) {
     switch (kind) {
@@ -58,6 +60,7 @@ static void wait_with(struct disk_volume *volume, const struct disk_waiting *wai
     own->path = copy((struct view){waiting->path, waiting->path_length});
     if (is_all)
         own->kind = VOLUME_PURGE_ALL;
+    pthread_cond_broadcast(&volume->wake); // of the keeper, should the volume have come back meanwhile
     pthread_mutex_unlock(&volume->lock);
 }
 
@@ -73,6 +76,7 @@ static bool take(struct disk_volume *volume, struct disk_waiting *waiting) {
     bool has = volume->waiting_count > 0;
     if (has)
         *waiting = volume->waiting[--volume->waiting_count];
+    volume->is_purging = has;
     pthread_mutex_unlock(&volume->lock);
     return has;
 }
@@ -176,21 +180,44 @@ static int wait_for(struct purging *purging, bool *is_given_up) {
     return error;
 }
 
-// NULL: it waits.
+// NULL: its thread does not take it.
 static struct purging *begin(struct disk_volume *volume, const struct disk_waiting *purge) {
     struct purging *purging = disk_volume_open(volume) ? purging_new(volume, purge) : NULL;
     if (purging && !disk_submit(volume, DISK_WRITE, &purging->job)) {
         purging_free(purging); // nobody else has it
         purging = NULL;
     }
-    if (!purging)
-        wait_with(volume, purge);
     return purging;
+}
+
+static bool has_waiting(struct disk_volume *volume) {
+    pthread_mutex_lock(&volume->lock);
+    bool has = volume->waiting_count > 0 || volume->is_purging;
+    pthread_mutex_unlock(&volume->lock);
+    return has;
+}
+
+// Of a volume that is well, but has too much to do: its keeper has it soon, unless the disk hangs.
+static int leave_to_keeper(struct disk_volume *volume, const struct disk_waiting *purge) {
+    int64_t until_ms = file_now_ms() + 2 * (int64_t)atomic_load(&volume->disk->slow_ms);
+    wait_with(volume, purge);
+    while (disk_volume_open(volume) && has_waiting(volume) && file_now_ms() < until_ms)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    return disk_volume_open(volume) && !has_waiting(volume) ? 0 : -EIO;
+}
+
+static int noted(struct disk_volume *volume) {
+    pthread_mutex_lock(&volume->lock);
+    int error = volume->purge_error;
+    pthread_mutex_unlock(&volume->lock);
+    return error;
 }
 
 static int finish(struct disk_volume *volume, const struct disk_waiting *purge, struct purging *purging) {
     bool is_given_up = false;
-    int error = purging ? wait_for(purging, &is_given_up) : -EIO;
+    int error = purging ? wait_for(purging, &is_given_up) : leave_to_keeper(volume, purge);
+    if (!purging && error == 0)
+        return noted(volume); // by the keeper
     note(volume, error);
     if (is_given_up)
         wait_with(volume, purge);
@@ -241,4 +268,46 @@ void disk_purge_key(struct disk_volume *volume, struct cache_key key, uint64_t s
         volume_purge_key(open, key, sequence);
     else
         wait_with(volume, &purge);
+}
+
+// ---- invalidating, from a thread that may not wait ----
+
+// Until the rule is there. Another name's with the same fingerprint may be among them, and is lost.
+static bool drop_all(struct volume *open, struct cache_key key) {
+    struct volume_place places[TABLE_CANDIDATES_MAX];
+    unsigned count = volume_find(open, key, places);
+    for (unsigned i = 0; i < count; i++) {
+        volume_drop(open, key, places[i].location);
+        segment_put(places[i].segment);
+    }
+    return count > 0;
+}
+
+static bool is_loading(struct volume *open) {
+    struct volume_stats stats;
+    volume_stats(open, &stats);
+    return stats.state == VOLUME_LOADING;
+}
+
+static void invalidate(struct disk_volume *volume, struct volume *open, const struct disk_name *name) {
+    struct disk_waiting purge = {.kind = VOLUME_PURGE_KEY, .key = disk_key_of(open, name)};
+    if (!drop_all(open, purge.key) && !is_loading(open))
+        return;
+    struct purging *purging = purging_new(volume, &purge);
+    purging->references = 1; // the job's
+    if (disk_submit(volume, DISK_WRITE, &purging->job))
+        return;
+    purging_free(purging);
+    wait_with(volume, &purge);
+}
+
+void disk_invalidate(struct disk *disk, const struct disk_name *name) {
+    struct disk_volume *volumes[DISK_VOLUMES_MAX];
+    unsigned count = name->destination->scope ? 0 : disk_list(disk, volumes);
+    for (unsigned i = 0; i < count; i++) {
+        struct volume *open = atomic_load_explicit(&volumes[i]->volume, memory_order_acquire); // slow, too
+        if (open)
+            invalidate(volumes[i], open, name);
+        disk_volume_put(volumes[i]);
+    }
 }

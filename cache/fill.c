@@ -430,6 +430,8 @@ static void store(struct cache_fill *fill) {
     store_put_dropped(dropped);
     if (is_stored)
         tier_stored(object, NULL);
+    else if (atomic_load_explicit(&object->body->references, memory_order_acquire) == 1)
+        tier_forget(object); // its chunks have brought its head to the disk
 }
 
 // What evicting it would free: its chunks have nodes of their own when they go one by one.

@@ -252,8 +252,11 @@ static void replace_base(struct cache *cache, struct entry *entry, const struct 
     const struct cache_object *base = freshening->base;
     bool is_same = vary_matches(base->head->vary, base->head->selectors, freshening->request);
     bool is_storable = freshening->verdict.is_storable;
-    if (base->entry == entry && (is_storable ? is_same : freshening->verdict.is_general))
+    if (base->entry == entry && (is_storable ? is_same : freshening->verdict.is_general)) {
+        if (is_storable)
+            object_take_record(object, base);
         store_unlink(cache, freshening->base, is_storable ? object->body : NULL, dropped);
+    }
     if (is_storable)
         store_insert(cache, entry, object, freshening->request, dropped);
 }
@@ -347,7 +350,8 @@ void cache_update_by_head(
                 freshen_by_head(cache, &freshening);
             break;
         case UPDATE_BY_HEAD_STALE:
-            atomic_store_explicit(&objects[i]->contradicted, true, memory_order_relaxed);
+            if (!atomic_exchange(&objects[i]->contradicted, true))
+                tier_contradicted(objects[i]);
             break;
         }
         object_put(objects[i]);
@@ -515,8 +519,9 @@ static enum fill_kind miss_hole(
         struct cache_fill *fill, const struct cache_response *response, const char **reason) {
     if (is_whole_again(fill, response))
         return take_whole(fill, response, reason);
-    if (!freshness_status_is_error(response->head->status))
-        atomic_store_explicit(&fill->resumed->contradicted, true, memory_order_relaxed);
+    if (!freshness_status_is_error(response->head->status) &&
+            !atomic_exchange(&fill->resumed->contradicted, true))
+        tier_contradicted(fill->resumed);
     fill_end_flow(fill);
     return *reason = "validator-differs", FILL_STALE;
 }

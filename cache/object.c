@@ -51,6 +51,11 @@ void object_take_body(struct cache_object *object, const struct cache_object *fr
     object->is_partial = from->is_partial;
 }
 
+void object_take_record(struct cache_object *object, const struct cache_object *from) {
+    atomic_store(&object->location, atomic_load(&from->location));
+    atomic_store(&object->sequence, atomic_load(&from->sequence));
+}
+
 void object_put(struct cache_object *object) {
     unsigned before = atomic_fetch_sub_explicit(&object->references, 1, memory_order_acq_rel);
     CHECK(before > 0);

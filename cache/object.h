@@ -95,6 +95,9 @@ void object_charge(struct cache_object *object, uint64_t bytes, bool is_stream);
 // It has the content of another one from now on. Before anybody else sees it.
 void object_take_body(struct cache_object *object, const struct cache_object *from);
 
+// It replaces the other one, and with it its record on disk, should it be dropped before it has its own.
+void object_take_record(struct cache_object *object, const struct cache_object *from);
+
 // Attaches a detached reader at the first byte. The caller sees to it that the object is alive and holds its
 // beginning.
 void object_attach(struct cache_object *object, struct cache_reader *reader, enum reader_role role);

@@ -219,6 +219,8 @@ static struct cache_object *combine(struct cache_fill *fill, const struct cache_
     object->head = combine_heads(part->head, old ? old->head : NULL);
     object->head->content_length = (int64_t)part->size;
     object_take_body(object, part);
+    if (old)
+        object_take_record(object, old);
     object->is_partial = true;
     object_charge(object, memory_cost(object->head->bytes), false);
     fill_count_node(object, 0);

@@ -131,7 +131,7 @@ void tier_wait_no_more(struct cache_fill *fill) {
     pthread_mutex_unlock(&cache->dirty_lock);
 }
 
-void tier_drain(struct cache *cache) {
+bool tier_drain(struct cache *cache) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += TIER_STOP_MS / 1000;
@@ -139,7 +139,9 @@ void tier_drain(struct cache *cache) {
     pthread_mutex_lock(&cache->dirty_lock);
     while (cache->jobs && timeout == 0)
         timeout = pthread_cond_timedwait(&cache->idle, &cache->dirty_lock, &until);
+    bool is_idle = cache->jobs == 0;
     pthread_mutex_unlock(&cache->dirty_lock);
+    return is_idle;
 }
 
 // ---- heads: into the index ----
@@ -212,6 +214,19 @@ static void link_all(
             store_link(cache, entry, objects[count]);
 }
 
+// When its successor's record goes first, the earlier one must not come back.
+static void drop_earlier(struct cache_object **objects, unsigned count) {
+    for (unsigned i = 1; i < count; i++) {
+        struct disk_place place = {.volume = NULL};
+        if (!has_later(objects, i))
+            continue;
+        body_copy_place(objects[i]->body, &place);
+        if (place.volume)
+            disk_drop(&place, objects[i]->location, false);
+        disk_place_put(&place);
+    }
+}
+
 // `pins` are counted: until they are put, they stay in memory.
 static void take_heads(struct cache *cache, const struct entry_name *name, struct disk_head *heads,
         uint64_t purges, struct tier_pins *pins) {
@@ -231,6 +246,7 @@ static void take_heads(struct cache *cache, const struct entry_name *name, struc
             store_release(cache, shard, entry);
     }
     pthread_mutex_unlock(&shard->lock);
+    drop_earlier(objects, count);
 }
 
 void tier_unpin(struct tier_pins *pins) {
@@ -378,38 +394,13 @@ static bool begin_load(
 
 // ---- what is not valid any more ----
 
-static void invalidate(struct cache *cache, const struct entry_name *name, struct moment now) {
+bool tier_invalidate(struct cache *cache, const struct entry_name *name) {
     struct disk_name disk_name = tier_disk_name(name);
-    struct head_record_now record_now = {now, cache->boot};
-    struct disk_head *heads = NULL;
-    disk_read_heads(cache->disk, &disk_name, &record_now, true, &heads);
-    for (const struct disk_head *found = heads; found; found = found->next)
-        disk_drop(&found->place, found->location, true);
-    disk_heads_free(heads);
-}
-
-static void invalidate_run(struct disk_job *job) {
-    struct load *load = CONTAINER_OF(job, struct load, job);
-    invalidate(load->cache, &load->name->entry, load->now);
-}
-
-static void invalidate_give_up(struct disk_job *job) {
-    (void)job; // nobody waits
-}
-
-void tier_invalidate(struct cache *cache, const struct entry_name *name, const struct moment *now) {
-    struct disk_name disk_name = tier_disk_name(name);
-    struct disk_volume *volume = cache->disk ? disk_volume_of(cache->disk, &disk_name) : NULL;
-    if (!volume)
-        return;
-    struct load *load = memory_new(sizeof *load);
-    *load = (struct load){.job = {.run = invalidate_run, .give_up = invalidate_give_up, .done = load_done},
-            .cache = cache,
-            .name = tier_name_new(name),
-            .now = *now};
-    tier_job_begins(cache, 0);
-    if (!disk_submit(volume, DISK_WRITE, &load->job))
-        load_done(&load->job);
+    if (!cache->disk)
+        return false;
+    disk_invalidate(cache->disk, &disk_name);
+    atomic_fetch_add(&cache->purges, 1);
+    return true;
 }
 
 static bool is_loaded(struct cache *cache, const struct entry_name *name) {

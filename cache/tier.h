@@ -39,8 +39,9 @@ enum tier_look {
 enum tier_look tier_look(struct cache *cache, const struct entry_name *name, const struct moment *now,
         bool may_wait, struct cache_reader *reader, struct tier_pins *pins);
 bool tier_may_have(struct cache *cache, const struct entry_name *name); // without I/O
-// An unsafe request has made what the disk has under the name invalid.
-void tier_invalidate(struct cache *cache, const struct entry_name *name, const struct moment *now);
+// An unsafe request has made what the disk has under the name invalid. True: what was read of it meanwhile
+// may be in memory now.
+bool tier_invalidate(struct cache *cache, const struct entry_name *name);
 void tier_leave(struct cache_reader *reader); // waits no more
 
 // ---- content ----
@@ -53,6 +54,8 @@ bool tier_read(struct body *body, struct cache_reader *reader);
 
 // The object has just come into the index. `base`: whose body it has from now on, NULL: it is new.
 void tier_stored(struct cache_object *object, struct cache_object *base);
+// It is to be confirmed before every use, from now on: its record is to say so.
+void tier_contradicted(struct cache_object *object);
 // Chunks of the object's body have become full.
 void tier_flush(struct cache_object *object);
 // What ended without being stored, or was dropped: its body is not to be found on disk any more.
@@ -64,5 +67,5 @@ bool tier_will_free(struct cache_fill *fill, void (*wake)(void *owner), void *ow
 bool tier_is_writing(struct cache *cache);
 void tier_wait_no_more(struct cache_fill *fill);
 
-// Waits until nothing is written or read any more, TIER_STOP_MS at the most.
-void tier_drain(struct cache *cache);
+// Waits until nothing is written or read any more, TIER_STOP_MS at the most. False: something still is.
+bool tier_drain(struct cache *cache);

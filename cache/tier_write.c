@@ -273,6 +273,11 @@ void tier_stored(struct cache_object *object, struct cache_object *base) {
         submit(object, WRITE_WHOLE, NULL, object->size);
 }
 
+void tier_contradicted(struct cache_object *object) {
+    if (object->cache->disk && has_place(object->body))
+        submit(object, WRITE_HEAD, NULL, 0);
+}
+
 void tier_forget(struct cache_object *object) {
     struct body *body = object->body;
     struct disk_place place = {.volume = NULL};

@@ -58,6 +58,7 @@ bool store_volumes_apply(struct daemon *daemon, struct settings *settings) {
     store_volumes_fill(volumes, settings, daemon->judge);
     if (daemon->disk) {
         disk_apply(daemon->disk, &volumes->disk);
+        cache_leave_volumes(daemon->cache);
     } else if (volumes->disk.count) {
         daemon->disk = disk_new(&volumes->disk);
         cache_use_disk(daemon->cache, daemon->disk, boot_number());
@@ -67,6 +68,6 @@ bool store_volumes_apply(struct daemon *daemon, struct settings *settings) {
 }
 
 void store_volumes_close(struct daemon *daemon) {
-    disk_free(daemon->disk);
-    store_judge_free(daemon->judge);
+    if (disk_free(daemon->disk))
+        store_judge_free(daemon->judge);
 }

@@ -344,6 +344,192 @@ static void dropped_stays_dropped(void) {
     scratch_free(tiers.path);
 }
 
+static void send_all(struct play *play, uint64_t bytes) {
+    while (play->sent < bytes)
+        if (play_send(play, bytes - play->sent) == 0)
+            nap();
+    play_finish(play);
+}
+
+// An earlier response that ends last is not stored, and does not stand before the later one on disk.
+static void outdated_at_its_end(void) {
+    struct tiers tiers = {.path = scratch_new()};
+    struct play older, newer;
+    start(&tiers, 16 * MIB);
+    play_begin(&older, tiers.cache, "GET", "/a", HOST "Cache-Control: no-cache\n", NOW - 5);
+    older.seed = 1;
+    CU_ASSERT_EQUAL(play_answer(&older, 200, FRESH STRONG, (int64_t)(2 * MIB)), FILL_STORE);
+    play_begin(&newer, tiers.cache, "GET", "/a", HOST "Cache-Control: no-cache\n", NOW);
+    newer.seed = 2;
+    CU_ASSERT_EQUAL(play_answer(&newer, 200, FRESH "ETag: \"b\"\n", (int64_t)(3 * MIB)), FILL_STORE);
+    send_all(&newer, 3 * MIB);
+    play_end(&newer);
+    for (unsigned i = 0; i < 100; i++)
+        nap(); // its head is written
+    send_all(&older, 2 * MIB);
+    play_end(&older);
+    forget_memory(&tiers);
+    CU_ASSERT_TRUE(has(tiers.cache, "/a", HOST, 3 * MIB, 2));
+    stop(&tiers);
+    scratch_free(tiers.path);
+}
+
+// ---- while the writer is busy ----
+
+struct busy {
+    struct disk_job job;
+    pthread_mutex_t *gate;
+};
+
+static void wait_at_gate(struct disk_job *job) {
+    struct busy *busy = (struct busy *)job;
+    pthread_mutex_lock(busy->gate);
+    pthread_mutex_unlock(busy->gate);
+}
+
+static void go_on(struct disk_job *job) {
+    (void)job;
+}
+
+static void invalidate(struct cache *cache, const char *path) {
+    struct play play;
+    struct text_head text;
+    play_begin(&play, cache, "POST", path, HOST, NOW);
+    play_answer(&play, 204, FRESH, -1);
+    cache_invalidate(cache, &play.query, text_response(&text, 204, FRESH));
+    play_end(&play);
+}
+
+// On disk, and there alone: what the disk was too busy for is put again.
+static void put_on_disk(struct tiers *tiers, const char *path) {
+    bool is_there = false;
+    for (unsigned i = 0; i < 20 && !is_there; i++) {
+        put(tiers->cache, path, HOST, FRESH STRONG, 1000, 1);
+        forget_memory(tiers);
+        is_there = has(tiers->cache, path, HOST, 1000, 1);
+    }
+    CU_ASSERT_TRUE(is_there);
+    forget_memory(tiers);
+}
+
+// Neither a purge nor an invalidation waits for what is to be written, with room in the queue or without.
+static void dropped_at_once(void) {
+    struct tiers tiers = {.path = scratch_new()};
+    static struct busy busy[DISK_QUEUE_MAX + 1];
+    struct endpoint any = {.port = 80};
+    struct disk_name name = {&any, VIEW("host"), VIEW("/")};
+    start(&tiers, 8 * MIB);
+    tiers.settings.slow_ms = 60000;
+    disk_apply(tiers.disk, &tiers.settings);
+    put_on_disk(&tiers, "/purged");
+    put_on_disk(&tiers, "/kept");
+    for (unsigned round = 0; round < 2; round++) {
+        pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+        unsigned count = 0, most = round == 0 ? 1 : DISK_QUEUE_MAX + 1;
+        put_on_disk(&tiers, "/posted");
+        pthread_mutex_lock(&gate);
+        for (; count < most; count++) {
+            busy[count] = (struct busy){
+                    .job = {.run = wait_at_gate, .give_up = go_on, .done = go_on}, .gate = &gate};
+            if (!disk_submit(disk_volume_for(tiers.disk, &name), DISK_WRITE, &busy[count].job))
+                break;
+        }
+        invalidate(tiers.cache, "/posted");
+        if (round == 1)
+            cache_purge_url(tiers.cache, VIEW("host"), VIEW("/purged"));
+        CU_ASSERT_FALSE(has(tiers.cache, "/posted", HOST, 1000, 1));
+        CU_ASSERT_EQUAL(has(tiers.cache, "/purged", HOST, 1000, 1), round == 0);
+        CU_ASSERT_TRUE(has(tiers.cache, "/kept", HOST, 1000, 1));
+        pthread_mutex_unlock(&gate);
+        restart(&tiers, 8 * MIB);
+        tiers.settings.slow_ms = 60000;
+        disk_apply(tiers.disk, &tiers.settings);
+        CU_ASSERT_FALSE(has(tiers.cache, "/posted", HOST, 1000, 1));
+        CU_ASSERT_TRUE(has(tiers.cache, "/kept", HOST, 1000, 1));
+    }
+    stop(&tiers);
+    scratch_free(tiers.path);
+}
+
+// What a 304 has confirmed, and a response that may not be stored has replaced before that was written, does
+// not come back as it was before the 304.
+static void confirmed_and_replaced(void) {
+    struct tiers tiers = {.path = scratch_new()};
+    static struct busy busy;
+    struct play play;
+    struct endpoint any = {.port = 80};
+    struct disk_name name = {&any, VIEW("host"), VIEW("/")};
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    start(&tiers, 8 * MIB);
+    tiers.settings.slow_ms = 60000;
+    disk_apply(tiers.disk, &tiers.settings);
+    put_on_disk(&tiers, "/a");
+    pthread_mutex_lock(&gate);
+    busy = (struct busy){.job = {.run = wait_at_gate, .give_up = go_on, .done = go_on}, .gate = &gate};
+    CU_ASSERT_TRUE(disk_submit(disk_volume_for(tiers.disk, &name), DISK_WRITE, &busy.job));
+    CU_ASSERT_EQUAL(get(&play, tiers.cache, "/a", HOST "Cache-Control: no-cache\n"), LOOKUP_STALE);
+    CU_ASSERT_EQUAL(play_answer(&play, 304, FRESH STRONG, -1), FILL_NOT_MODIFIED);
+    play_finish(&play);
+    play_end(&play);
+    CU_ASSERT_EQUAL(get(&play, tiers.cache, "/a", HOST "Cache-Control: no-cache\n"), LOOKUP_STALE);
+    CU_ASSERT_EQUAL(play_answer(&play, 200, "Cache-Control: no-store\n", 10), FILL_STREAM);
+    play_send(&play, 10);
+    play_finish(&play);
+    play_end(&play);
+    CU_ASSERT_FALSE(has(tiers.cache, "/a", HOST, 1000, 1));
+    pthread_mutex_unlock(&gate);
+    restart(&tiers, 8 * MIB);
+    CU_ASSERT_FALSE(has(tiers.cache, "/a", HOST, 1000, 1));
+    stop(&tiers);
+    scratch_free(tiers.path);
+}
+
+// What the answer to a HEAD has said of it is known after a start, too.
+static void contradicted_stays_so(void) {
+    struct tiers tiers = {.path = scratch_new()};
+    struct play play;
+    struct text_head text;
+    start(&tiers, 8 * MIB);
+    put_on_disk(&tiers, "/a");
+    CU_ASSERT_TRUE(has(tiers.cache, "/a", HOST, 1000, 1));
+    play_begin(&play, tiers.cache, "HEAD", "/a", HOST "Cache-Control: no-cache\n", NOW);
+    struct cache_response response = {
+            .head = text_response(&text, 200, FRESH "ETag: \"other\"\n"), .content_length = 5};
+    cache_update_by_head(tiers.cache, &play.query, &response);
+    play_end(&play);
+    CU_ASSERT_FALSE(has(tiers.cache, "/a", HOST, 1000, 1));
+    restart(&tiers, 8 * MIB);
+    CU_ASSERT_FALSE(has(tiers.cache, "/a", HOST, 1000, 1));
+    stop(&tiers);
+    scratch_free(tiers.path);
+}
+
+// ---- other settings ----
+
+// A directory with other settings is opened anew, though what came from it is in memory.
+static void opened_anew(void) {
+    struct tiers tiers = {.path = scratch_new()};
+    start(&tiers, 8 * MIB);
+    put(tiers.cache, "/small", HOST, FRESH STRONG, 1000, 1);
+    put(tiers.cache, "/large", HOST, FRESH STRONG, 900000, 1);
+    forget_memory(&tiers);
+    bool was_there[] = {
+            has(tiers.cache, "/small", HOST, 1000, 1), has(tiers.cache, "/large", HOST, 900000, 1)};
+    tiers.volume.judges_unhit = true;
+    disk_apply(tiers.disk, &tiers.settings);
+    cache_leave_volumes(tiers.cache);
+    for (unsigned i = 0; i < 5000 && !is_ready(&tiers); i++)
+        nap();
+    CU_ASSERT_TRUE(is_ready(&tiers));
+    forget_memory(&tiers);
+    CU_ASSERT_EQUAL(has(tiers.cache, "/small", HOST, 1000, 1), was_there[0]);
+    CU_ASSERT_EQUAL(has(tiers.cache, "/large", HOST, 900000, 1), was_there[1]);
+    stop(&tiers);
+    scratch_free(tiers.path);
+}
+
+// ---- explained ----
+
 static ssize_t cold_read(int fd, const struct iovec *parts, int count, off_t at, int flags) {
     if (flags & RWF_NOWAIT)
         return errno = EAGAIN, -1;
@@ -451,4 +637,6 @@ static void many_threads(void) {
 
 SUITE(cache_tier, CASE(sizes_come_back), CASE(unknown_sizes_come_back), CASE(variants_come_back),
         CASE(successors_come_back), CASE(broken_off_goes_on), CASE(a_part_that_cannot_go_on),
-        CASE(dropped_stays_dropped), CASE(explained_from_the_disk), CASE(many_threads))
+        CASE(dropped_stays_dropped), CASE(outdated_at_its_end), CASE(dropped_at_once), CASE(opened_anew),
+        CASE(confirmed_and_replaced), CASE(contradicted_stays_so), CASE(explained_from_the_disk),
+        CASE(many_threads))
