@@ -2,7 +2,9 @@
 
 #include "admin/value.h"
 
+#include <inttypes.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 struct reading {
     const struct config *config;
@@ -105,7 +107,7 @@ static bool read_size(struct reading *reading, const struct directive *directive
                 text);
     else if (result == VALUE_RANGE || *bytes < CACHE_DIR_BYTES_MINIMUM)
         REFUSE(reading, text ? directive : config->set_by[DIRECTIVE_cache_swap_size], text ? 1 : 0,
-                "a volume of \"%.80s\" is out of range, write 4M or more",
+                "a volume of \"%.80s\" is out of range, write 4M to 8388607T",
                 text ? text : config->set_by[DIRECTIVE_cache_swap_size]->words[0].text);
     else
         return true;
@@ -159,16 +161,64 @@ bool cache_dirs_read(const struct config *config, struct cache_dirs *dirs, struc
     return reading.good;
 }
 
-void cache_dirs_note(const struct config *config, struct config_errors *notes) {
+// ---- notes ----
+
+static void note_size(const struct config *config, unsigned count, struct config_errors *notes) {
     const struct directive *line, *swap = config->set_by[DIRECTIVE_cache_swap_size];
-    size_t at = 0;
-    bool is_any = false;
     if (!swap || config->cache_swap_size == 0)
         return;
-    for (; (line = next_line(config, &at)); is_any = true)
+    for (size_t at = 0; (line = next_line(config, &at));)
         if (line->word_count == 1)
             return;
     config_error(notes, swap, -1, "cache_swap_size does nothing here: %s",
-            is_any ? "every cache_dir line has a size of its own"
-                   : "without a cache_dir line the store is in memory, and cache_mem is its size");
+            count ? "every cache_dir line has a size of its own"
+                  : "without a cache_dir line the store is in memory, and cache_mem is its size");
+}
+
+void cache_dirs_note(const struct config *config, struct config_errors *notes) {
+    const struct directive *wear = config->set_by[DIRECTIVE_wear];
+    const struct directive *memory = config->set_by[DIRECTIVE_cache_mem];
+    unsigned count = 0;
+    for (size_t at = 0; next_line(config, &at);)
+        count++;
+    note_size(config, count, notes);
+    if (wear && config->wear && !count)
+        config_error(notes, wear, -1, "wear does nothing here: without a cache_dir line nothing is written");
+    if (memory && config->cache_mem && count && config->cache_mem < CACHE_MEM_BYTES_ADVISED)
+        config_error(notes, memory, 0,
+                "cache_mem \"%.80s\" is little before a disk: what is stored passes through memory, and what "
+                "finds no room there is not stored; write 8M or more",
+                memory->words[0].text);
+}
+
+int64_t cache_dir_room(const struct cache_dir *dir) {
+    char path[CACHE_DIR_PATH_BYTES + 1];
+    struct statvfs system;
+    char *end = path + snprintf(path, sizeof path, "%s", dir->path);
+    while (statvfs(path, &system) < 0) { // not made yet: that of the folder above
+        if (end == path + 1)
+            return 0;
+        do
+            end--;
+        while (end > path + 1 && *end != '/');
+        *end = '\0';
+    }
+    uint64_t bytes = (uint64_t)system.f_blocks * system.f_frsize;
+    return bytes < (uint64_t)dir->bytes ? (int64_t)bytes : 0;
+}
+
+void cache_dirs_note_rooms(const struct config *config, struct config_errors *notes) {
+    struct config_errors none = {0}; // were told when the file was read
+    struct cache_dirs dirs;
+    char size[VALUE_TEXT_BYTES];
+    cache_dirs_read(config, &dirs, &none);
+    config_errors_fini(&none);
+    for (unsigned i = 0; i < dirs.count; i++) {
+        const struct cache_dir *dir = &dirs.dirs[i];
+        int64_t room = cache_dir_room(dir);
+        if (room)
+            config_error(notes, dir->directive, (int)dir->directive->word_count - 1,
+                    "a volume of %s, but its file system has %" PRId64 "M: it keeps to what there is",
+                    value_print_size(dir->bytes, size), room >> 20);
+    }
 }

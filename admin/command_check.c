@@ -1,3 +1,4 @@
+#include "admin/cache_dir.h"
 #include "admin/command.h"
 #include "admin/validate.h"
 
@@ -8,6 +9,7 @@ int check_command(const struct command_call *call) {
     struct config *config = config_read(call->config_file, &errors);
     if (config) {
         validate_config(config, &errors);
+        cache_dirs_note_rooms(config, &config->notes);
         config_errors_print(&config->notes, stdout);
     }
     config_errors_print(&errors, stderr);

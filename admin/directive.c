@@ -69,7 +69,11 @@ bool directive_is_first(struct loader *loader, const struct directive *first,
     return !first;
 }
 
+#define SIZE_BELOW_MAXIMUM "8388607T" // the largest that fits 63 bits in whole units
+
 static const char *print_bound(const struct config_option *option, int64_t value, char *out) {
+    if (option->type == OPTION_SIZE && value == INT64_MAX)
+        return SIZE_BELOW_MAXIMUM;
     if (option->type == OPTION_SIZE)
         return value_print_size(value, out);
     if (option->type == OPTION_TIME || option->type == OPTION_AGE)
@@ -86,7 +90,7 @@ static void range_error(
     if (option->type == OPTION_TEXT)
         config_error(loader->errors, directive, 0, "%s must not be empty, write one (%s)", option->name,
                 option->unit);
-    else if (option->maximum == INT64_MAX)
+    else if (option->maximum == INT64_MAX && option->type != OPTION_SIZE)
         config_error(loader->errors, directive, 0, "%s \"%.80s\" is out of range, write %s or more",
                 option->name, text, print_bound(option, option->minimum, least));
     else
@@ -139,6 +143,29 @@ static void value_error(
     config_error(loader->errors, directive, 0, "%s \"%.80s\" is no %s", option->name, text, form);
 }
 
+// "16 KB", as Squid's lines have it: the size that is meant, without the blank. False: it is something else.
+static bool join_size(const struct directive *directive, char out[static VALUE_TEXT_BYTES]) {
+    static const char *const endings[] = {"", "B", "iB"};
+    struct view unit = view_of(directive->words[1].text);
+    int64_t bytes;
+    bool is_known = false;
+    for (size_t i = 0; unit.length && i < sizeof endings / sizeof *endings; i++)
+        is_known = is_known || view_equal_fold(view_skip(unit, 1), view_of(endings[i]));
+    int length = snprintf(out, VALUE_TEXT_BYTES, "%s%.1s", directive->words[0].text, unit.data);
+    return directive->word_count == 2 && is_known && length > 0 && length < VALUE_TEXT_BYTES &&
+           value_size(view_of(out), &bytes) == VALUE_GOOD;
+}
+
+static void too_many_values(
+        struct loader *loader, const struct directive *directive, const struct config_option *option) {
+    char joined[VALUE_TEXT_BYTES];
+    if (option->type == OPTION_SIZE && join_size(directive, joined))
+        config_error(loader->errors, directive, 1, "%s takes one word, write %s", option->name, joined);
+    else
+        config_error(loader->errors, directive, 1,
+                "%s takes one value, take the rest out or put it all in quotes", option->name);
+}
+
 static void apply_scalar(struct loader *loader, const struct directive *directive) {
     const struct config_option *option = &option_table[directive->id];
     if (!directive_is_first(loader, loader->config->set_by[directive->id], directive, option->name))
@@ -150,8 +177,7 @@ static void apply_scalar(struct loader *loader, const struct directive *directiv
         return;
     }
     if (directive->word_count > 1) {
-        config_error(loader->errors, directive, 1,
-                "%s takes one value, take the rest out or put it all in quotes", option->name);
+        too_many_values(loader, directive, option);
         return;
     }
     switch (option_set(option, loader->config, directive->words[0].text)) {

@@ -16,6 +16,7 @@
 #define BYTES_AN_OBJECT (8 << 10) // of a volume, for store_objects auto
 #define OBJECTS_A_VOLUME_MINIMUM 1024
 #define CONNECTIONS_MINIMUM 16
+#define ENOUGH_STEPS_MAX 1000
 #define SHARE 4 // of memory: the most that one default takes
 
 static int64_t least(int64_t a, int64_t b) {
@@ -79,9 +80,13 @@ static void set_cache(struct memory_plan *plan, const struct config *config, uns
 
 // ---- as text ----
 
+static int64_t unit_of(int64_t bytes) {
+    return bytes >= 10 << 20 ? 1 << 20 : 1 << 10;
+}
+
 // Rounded up, so that what fits is not told to be less than it is.
 static const char *print_rounded(int64_t bytes, char *out) {
-    int64_t unit = bytes >= 10 << 20 ? 1 << 20 : 1 << 10;
+    int64_t unit = unit_of(bytes);
     snprintf(out, VALUE_TEXT_BYTES, "%" PRId64 "%c", bytes / unit + (bytes % unit != 0),
             unit == 1 << 20 ? 'M' : 'K');
     return out;
@@ -110,18 +115,56 @@ const char *memory_plan_print(const struct memory_plan *plan, char out[static ME
 
 // ---- the sum ----
 
-static void refuse(
-        const struct memory_plan *plan, const struct config *config, struct config_errors *errors) {
-    char sum[MEMORY_PLAN_TEXT_BYTES], needed[VALUE_TEXT_BYTES];
-    bool is_rest = !config->set_by[DIRECTIVE_cache_mem];
+static int64_t least_cache_of(const struct config *config) {
+    return config->set_by[DIRECTIVE_cache_mem] ? 0 : MEMORY_PLAN_CACHE_MINIMUM;
+}
+
+static void fill(struct memory_plan *plan, const struct config *config, const struct cache_dirs *dirs,
+        const struct memory_facts *facts) {
+    *plan = (struct memory_plan){.memory_bytes = config->memory};
+    plan->program_bytes = PROGRAM_BYTES + (int64_t)facts->workers * WORKER_BYTES;
+    plan->objects = objects_of(config, dirs, facts);
+    plan->index_bytes = plan->objects * OBJECT_INDEX_BYTES + dirs->count * VOLUME_INDEX_BYTES;
+    plan->disk_bytes = dirs->count * VOLUME_DISK_BYTES;
+    plan->client_connections = connections_of(config, facts);
+    plan->connection_bytes = plan->client_connections * CONNECTION_BYTES;
+    set_cache(plan, config, dirs->count);
+}
+
+static bool holds(const struct memory_plan *plan, const struct config *config) {
+    return plan->cache_bytes >= least_cache_of(config) && memory_plan_sum(plan) <= config->memory;
+}
+
+// What would be enough: the shares of what is not set grow with it.
+static int64_t enough(const struct memory_plan *plan, const struct config *config,
+        const struct cache_dirs *dirs, const struct memory_facts *facts) {
     struct memory_plan wanted = *plan;
-    if (is_rest)
-        wanted.cache_bytes = most(plan->cache_bytes, MEMORY_PLAN_CACHE_MINIMUM);
+    struct config raised = *config;
+    for (unsigned i = 0; i < ENOUGH_STEPS_MAX; i++) {
+        wanted.cache_bytes = most(wanted.cache_bytes, least_cache_of(config));
+        int64_t sum = memory_plan_sum(&wanted), unit = unit_of(sum);
+        if (sum > INT64_MAX - unit)
+            return sum;
+        raised.memory = (sum + unit - 1) / unit * unit;
+        fill(&wanted, &raised, dirs, facts);
+        if (holds(&wanted, &raised))
+            break;
+    }
+    return raised.memory;
+}
+
+static void refuse(const struct memory_plan *plan, const struct config *config, const struct cache_dirs *dirs,
+        const struct memory_facts *facts, struct config_errors *errors) {
+    char sum[MEMORY_PLAN_TEXT_BYTES], needed[VALUE_TEXT_BYTES];
+    struct memory_plan wanted = *plan;
+    wanted.cache_bytes = most(plan->cache_bytes, least_cache_of(config));
     config_error(errors, config->set_by[DIRECTIVE_memory], 0,
-            "memory cannot hold what is to be in it (%s), raise it to %s, or lower %s",
-            memory_plan_print(&wanted, sum), print_rounded(memory_plan_sum(&wanted), needed),
-            is_rest ? "store_objects or client_connections"
-                    : "cache_mem, store_objects or client_connections");
+            "memory cannot hold what is to be in it (%s), raise it to %s, or lower %s%sclient_connections",
+            memory_plan_print(&wanted, sum), print_rounded(enough(plan, config, dirs, facts), needed),
+            !config->set_by[DIRECTIVE_cache_mem] ? ""
+            : dirs->count                        ? "cache_mem, "
+                                                 : "cache_mem or ",
+            dirs->count ? "store_objects or " : "");
 }
 
 bool memory_plan_make(struct memory_plan *plan, const struct config *config, const struct memory_facts *facts,
@@ -130,17 +173,9 @@ bool memory_plan_make(struct memory_plan *plan, const struct config *config, con
     struct cache_dirs dirs;
     cache_dirs_read(config, &dirs, &none);
     config_errors_fini(&none);
-    *plan = (struct memory_plan){.memory_bytes = config->memory};
-    plan->program_bytes = PROGRAM_BYTES + (int64_t)facts->workers * WORKER_BYTES;
-    plan->objects = objects_of(config, &dirs, facts);
-    plan->index_bytes = plan->objects * OBJECT_INDEX_BYTES + dirs.count * VOLUME_INDEX_BYTES;
-    plan->disk_bytes = dirs.count * VOLUME_DISK_BYTES;
-    plan->client_connections = connections_of(config, facts);
-    plan->connection_bytes = plan->client_connections * CONNECTION_BYTES;
-    set_cache(plan, config, dirs.count);
-    int64_t least_cache = config->set_by[DIRECTIVE_cache_mem] ? 0 : MEMORY_PLAN_CACHE_MINIMUM;
-    if (!config->memory || (plan->cache_bytes >= least_cache && memory_plan_sum(plan) <= config->memory))
+    fill(plan, config, &dirs, facts);
+    if (!config->memory || holds(plan, config))
         return true;
-    refuse(plan, config, errors);
+    refuse(plan, config, &dirs, facts, errors);
     return false;
 }

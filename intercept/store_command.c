@@ -120,27 +120,65 @@ static int find_directories(struct store_call *call, bool needs_size) {
     return take_config(call, config);
 }
 
-// What is made in a directory is to be its owner's, who weir runs as.
-static bool become_owner(const struct store_call *call) {
-    struct stat status = {0};
-    if (geteuid() != 0)
-        return true;
+struct owner {
+    const char *path; // of the first directory that is there; NULL: none is
+    uid_t user;
+    gid_t groups[CACHE_DIRS_MAX];
+    unsigned count;
+};
+
+// False: two have different ones, said. Which is not there is told when it is opened.
+static bool find_owner(const struct store_call *call, struct owner *owner) {
     for (unsigned i = 0; i < call->count; i++) {
-        struct stat other;
-        if (stat(call->directories[i].path, &other) < 0)
-            return true; // it is told when it is opened
-        if (i > 0 && (other.st_uid != status.st_uid || other.st_gid != status.st_gid)) {
-            fputs("weir store: the directories have different owners; name one after the other\n", stderr);
+        struct stat status;
+        const char *path = call->directories[i].path;
+        if (stat(path, &status) < 0)
+            continue;
+        if (owner->path && status.st_uid != owner->user) {
+            fprintf(stderr,
+                    "weir store: %s belongs to user %u and %s to user %u; chown one of them, or name one "
+                    "directory after the other\n",
+                    owner->path, (unsigned)owner->user, path, (unsigned)status.st_uid);
             return false;
         }
-        status = other;
+        owner->path = owner->path ? owner->path : path;
+        owner->user = status.st_uid;
+        owner->groups[owner->count++] = status.st_gid;
     }
-    if (status.st_uid == 0)
+    return true;
+}
+
+// What is made in a directory is to be its owner's, who weir runs as; the groups of all of them let it in.
+static bool become_owner(const struct store_call *call) {
+    struct owner owner = {0};
+    if (geteuid() != 0)
         return true;
-    if (setgroups(0, NULL) == 0 && setegid(status.st_gid) == 0 && seteuid(status.st_uid) == 0)
+    if (!find_owner(call, &owner))
+        return false;
+    if (owner.user == 0)
+        return true;
+    if (setgroups(owner.count, owner.groups) == 0 && setegid(owner.groups[0]) == 0 &&
+            seteuid(owner.user) == 0)
         return true;
     perror("weir store: cannot become the owner of the directory");
     return false;
+}
+
+// A new directory is to be weir's, not root's.
+static void make_directories(const struct store_call *call) {
+    struct config_errors errors = {0}; // a file that cannot be read says no user
+    struct config *config = call->config ? NULL : config_load(call->words->config_file, &errors);
+    const struct config *known = call->config ? call->config : config;
+    for (unsigned i = 0; i < call->count; i++) {
+        const char *path = call->directories[i].path;
+        if (known && !store_directory_make(path, known->user))
+            fprintf(stderr, "weir store: there is no user %s: give %s to who weir runs as\n", known->user,
+                    path);
+        else if (!known && access(path, F_OK) < 0)
+            fprintf(stderr, "weir store: %s is made for root: give it to who weir runs as\n", path);
+    }
+    config_free(config);
+    config_errors_fini(&errors);
 }
 
 struct offline *store_open(const struct store_directory *directory) {
@@ -158,8 +196,8 @@ static int run(struct store_call *call, const struct verb *verb) {
         status = find_directories(call, imports);
     if (status == COMMAND_DONE && (imports || exports))
         status = store_open_file(call, exports); // as whoever calls
-    if (status == COMMAND_DONE && imports && call->config && geteuid() == 0)
-        store_volumes_make(call->config); // a new one is to be weir's, not root's
+    if (status == COMMAND_DONE && imports && geteuid() == 0)
+        make_directories(call);
     if (status == COMMAND_DONE)
         status = become_owner(call) ? verb->run(call) : COMMAND_PROBLEM;
     if (call->stream && call->stream != stdout && call->stream != stdin)

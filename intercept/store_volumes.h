@@ -26,6 +26,8 @@ void store_volumes_fill(
 // those that are empty and ours; while the process is still root, before it changes. Says in the log what it
 // did and what it could not: a volume that cannot be used keeps nothing else from starting.
 void store_volumes_make(const struct config *config);
+// The same for one, by root. False: no such user.
+bool store_directory_make(const char *path, const char *user_name);
 
 struct daemon;
 // Opens, adds, removes and resizes the daemon's volumes to what the settings say. At the start and at every

@@ -21,14 +21,15 @@ static const struct {
         {"cache_dir // 1G\n", "t:1:11: the root cannot be a volume, name a directory of its own\n"},
         {"cache_dir /a/../b 1G\n", "t:1:11: \"/a/../b\" has . or .. in it, write the path without\n"},
         {"cache_dir /c 1GB\n", "t:1:14: \"1GB\" is no size, write bytes, or a number with K, M, G or T\n"},
-        {"cache_dir /c 4095K\n", "t:1:14: a volume of \"4095K\" is out of range, write 4M or more\n"},
-        {"cache_dir /c 99999999T\n", "t:1:14: a volume of \"99999999T\" is out of range, write 4M or more\n"},
+        {"cache_dir /c 4095K\n", "t:1:14: a volume of \"4095K\" is out of range, write 4M to 8388607T\n"},
+        {"cache_dir /c 99999999T\n",
+                "t:1:14: a volume of \"99999999T\" is out of range, write 4M to 8388607T\n"},
         {"cache_dir /c\n", "t:1:1: the size is missing, write cache_dir PATH SIZE\n"},
         {"cache_dir /c # 1G\n",
                 "t:1:1: the size is missing, write cache_dir PATH SIZE; a # begins a comment, put a word "
                 "that has one in quotes\n"},
         {"cache_dir /c\ncache_swap_size 1M\n",
-                "t:2:17: a volume of \"1M\" is out of range, write 4M or more\n"},
+                "t:2:17: a volume of \"1M\" is out of range, write 4M to 8388607T\n"},
         {"cache_swap_size 1G\ncache_dir /c\ncache_dir /d\n",
                 "t:3:1: cache_swap_size is the size of one volume, and the one at t:2 has it already, write "
                 "cache_dir PATH SIZE\n"},
@@ -46,6 +47,11 @@ static const struct {
         {"cache_dir /c 1G\ncache_mem 0\n",
                 "t:2:11: cache_mem 0 stores nothing, on disk neither: what is stored passes through memory, "
                 "write 8M or more, or take the cache_dir lines out\n"},
+        {"quick_abort_min 16 KB\n", "t:1:20: quick_abort_min takes one word, write 16K\n"},
+        {"maximum_object_size 4 MB\n", "t:1:23: maximum_object_size takes one word, write 4M\n"},
+        {"cache_mem 4 MiB\n", "t:1:13: cache_mem takes one word, write 4M\n"},
+        {"cache_mem 4 potatoes\n",
+                "t:1:13: cache_mem takes one value, take the rest out or put it all in quotes\n"},
         {"quick_abort_pct 101\n", "t:1:17: quick_abort_pct \"101\" is out of range, write 0 to 100\n"},
         {"quick_abort_min -1\n",
                 "t:1:17: quick_abort_min \"-1\" is no size, write bytes, or a number with K, M, G or T, or "
@@ -128,6 +134,36 @@ static void a_size_for_nothing_is_noted(void) {
     config_free(config);
 }
 
+static void little_is_noted(void) {
+    static const struct {
+        const char *text, *note;
+    } cases[] = {
+            {"wear on\n", "t:1:1: wear does nothing here: without a cache_dir line nothing is written\n"},
+            {"cache_dir /c 1G\ncache_mem 64K\n",
+                    "t:2:11: cache_mem \"64K\" is little before a disk: what is stored passes through "
+                    "memory, "
+                    "and what finds no room there is not stored; write 8M or more\n"},
+            {"cache_dir /c 4M\nwear on\ncache_mem 8M\n", ""},
+            {"wear off\ncache_mem 64K\n", ""},
+    };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        struct config *config = accepted(cases[i].text);
+        CU_ASSERT_STRING_EQUAL(config->notes.text ? config->notes.text : "", cases[i].note);
+        config_free(config);
+    }
+}
+
+static void more_than_the_file_system_has_is_noted(void) {
+    struct config *config = accepted("cache_dir /nowhere/at/all 4M\ncache_dir /else/where 8000000T\n");
+    CU_ASSERT_EQUAL(cache_dir_room(&dirs_of(config).dirs[0]), 0);
+    cache_dirs_note_rooms(config, &config->notes);
+    CU_ASSERT_EQUAL(config->notes.count, 1);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(config->notes.text);
+    CU_ASSERT_PTR_NOT_NULL(
+            strstr(config->notes.text, "t:2:23: a volume of 8000000T, but its file system has "));
+    config_free(config);
+}
+
 static void as_many_as_may_be(void) {
     char text[CACHE_DIRS_MAX * 32];
     size_t length = 0;
@@ -165,4 +201,5 @@ static void words_for_without_end(void) {
 }
 
 SUITE(admin_cache_dir, CASE(refused), CASE(several), CASE(none), CASE(smart_caches_size),
-        CASE(a_size_for_nothing_is_noted), CASE(as_many_as_may_be), CASE(words_for_without_end))
+        CASE(a_size_for_nothing_is_noted), CASE(little_is_noted),
+        CASE(more_than_the_file_system_has_is_noted), CASE(as_many_as_may_be), CASE(words_for_without_end))

@@ -33,7 +33,7 @@ static const struct {
                 "t:1:12: head_bytes \"64MB\" is no size, write bytes, or a number with K, M, G or T\n"},
         {"cache_mem -1\n",
                 "t:1:11: cache_mem \"-1\" is no size, write bytes, or a number with K, M, G or T\n"},
-        {"cache_mem 9999999T\n", "t:1:11: cache_mem \"9999999T\" is out of range, write 0 or more\n"},
+        {"cache_mem 9999999T\n", "t:1:11: cache_mem \"9999999T\" is out of range, write 0 to 8388607T\n"},
         {"on_failure opne\n", "t:1:12: on_failure \"opne\" is none of open|closed, write one of these (did "
                               "you mean open?)\n"},
         {"spoof_client yes\n", "t:1:14: spoof_client \"yes\" is none of on|off, write one of these\n"},

@@ -76,22 +76,34 @@ static void what_cannot_be(void) {
     CU_ASSERT_STRING_EQUAL(plan_of("memory 64M\ncache_mem 60M\nclient_connections 100\n", &plan),
             "t:1:8: memory cannot hold what is to be in it (64M: 8192K program + 60M cache_mem + 4000K for "
             "100 "
-            "client_connections = 72M), raise it to 72M, or lower cache_mem, store_objects or "
-            "client_connections\n");
+            "client_connections = 72M), raise it to 72M, or lower cache_mem or client_connections\n");
     CU_ASSERT_STRING_EQUAL(plan_of("cache_dir /c 10G\nmemory 64M\nstore_objects 3000000\n", &plan),
             "t:2:8: memory cannot hold what is to be in it (64M: 8192K program + 4096K cache_mem + 52M index "
             "of "
-            "3000000 objects + 4096K disks + 16M for 409 client_connections = 84M), raise it to 84M, or "
+            "3000000 objects + 4096K disks + 16M for 409 client_connections = 84M), raise it to 91M, or "
             "lower "
             "store_objects or client_connections\n");
     CU_ASSERT_TRUE(*plan_of("memory 64M\ncache_mem 8000000T\n", &plan) != '\0');
     CU_ASSERT_TRUE(*plan_of("memory 1\n", &plan) != '\0');
-    // and what it says is enough is enough
-    CU_ASSERT_STRING_EQUAL(plan_of("cache_dir /c 10G\nmemory 84M\nstore_objects 3000000\n"
-                                   "client_connections 409\n",
-                                   &plan),
-            "");
+}
+
+// What it says is enough is enough, though what is not set grows with it.
+static void what_is_said_to_be_enough_is(void) {
+    static const char *const rests[] = {"cache_dir /c 10G\nstore_objects 3000000\n", "cache_mem 300M\n",
+            "cache_dir /c 1T\nwear on\n", "cache_dir /c 1T\ncache_mem 700M\nwear on\n",
+            "cache_dir /c 1T\ncache_dir /d 1T\ncache_mem 16M\n"};
+    for (size_t i = 0; i < sizeof rests / sizeof *rests; i++) {
+        struct memory_plan plan;
+        char text[256];
+        snprintf(text, sizeof text, "memory 1M\n%s", rests[i]);
+        const char *advice = strstr(plan_of(text, &plan), "raise it to ");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(advice);
+        advice += strlen("raise it to ");
+        snprintf(text, sizeof text, "memory %.*s\n%s", (int)strcspn(advice, ","), advice, rests[i]);
+        CU_ASSERT_STRING_EQUAL(plan_of(text, &plan), "");
+    }
 }
 
 SUITE(intercept_memory_plan, CASE(without_a_budget), CASE(as_many_objects_as_fit),
-        CASE(what_is_left_goes_to_cache_mem), CASE(wear_has_its_share), CASE(what_cannot_be))
+        CASE(what_is_left_goes_to_cache_mem), CASE(wear_has_its_share), CASE(what_cannot_be),
+        CASE(what_is_said_to_be_enough_is))
