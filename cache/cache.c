@@ -236,6 +236,11 @@ unsigned cache_purge_mask(struct cache *cache,
             VIEW(""), mask_text);
 }
 
+int cache_purge_missed(struct cache *cache, char *path, size_t size) {
+    struct disk *disk = atomic_load(&cache->disk);
+    return disk ? disk_purge_missed(disk, path, size) : 0;
+}
+
 static void drop_name(struct cache *cache, const struct entry_name *name) {
     struct shard *shard = index_shard(&cache->index, name->key);
     struct cache_object *dropped = NULL;

@@ -258,6 +258,9 @@ unsigned cache_purge_prefix(struct cache *cache, struct view authority, struct v
 unsigned cache_purge_mask(struct cache *cache,
         bool (*matches)(void *context, struct view authority, struct view path), void *context,
         struct view mask_text);
+// 0, or -errno: a volume has not got the last purge durably, and would forget it when weir stops; its path
+// then, cut to `size`.
+int cache_purge_missed(struct cache *cache, char *path, size_t size);
 // A response to the query's request [RFC 9111 §4.4]: when the method is unsafe (or unknown) and the status
 // 2xx or 3xx, what is stored under the query's key is dropped, and what Location and Content-Location name,
 // as far as it is of the same origin; fills that run under these keys will not be stored.
@@ -288,6 +291,8 @@ unsigned cache_disk_stats(struct cache *cache, struct disk_volume_stats *out);
 #define EXPLAIN_SPANS_MAX 8         // of one response stored in parts; more are counted
 #define EXPLAIN_TEXT_BYTES 512      // of one field or list; what is longer ends in "..."
 #define EXPLAIN_FIELDS_BYTES 4096
+#define EXPLAIN_PATH_BYTES 256
+#define EXPLAIN_DISK_MS 1000 // waits for a disk
 
 enum variant_state {
     VARIANT_STORED,
@@ -307,6 +312,7 @@ struct cache_variant {
     struct {
         uint64_t first, last;
     } spans[EXPLAIN_SPANS_MAX];
+    char disk_path[EXPLAIN_PATH_BYTES]; // of the volume where it lies; empty: it does not
     uint64_t memory_bytes;              // all it takes; of what is stored alone
     bool is_confirmed_first;            // no-cache: confirmed before every use
     bool is_never_stale;                // must-revalidate and its kin
@@ -320,13 +326,15 @@ struct cache_explanation {
     const char *reason;
     bool is_unavailable;               // it may not be asked for elsewhere: 504
     bool is_refreshed;                 // a hit that would begin a fetch in the background
+    bool is_unread;                    // something may lie on disk that could not be read in time
     char fields[EXPLAIN_FIELDS_BYTES]; // what would be asked in place of the request's own conditions
     unsigned variant_count;            // all there are
     struct cache_variant variants[EXPLAIN_VARIANTS_MAX];
 };
 
-// What a request would get now, and why, without any of its effects: no fill is begun, nothing is touched,
-// counted or waited for. Large: not for a worker's stack.
+// What a request would get now, and why, without any of its effects: no fill is begun, nothing is touched or
+// counted. Waits for a disk, EXPLAIN_DISK_MS at the most, unless the query skips it. Large: not for a
+// worker's stack.
 void cache_explain(struct cache *cache, const struct cache_query *query, struct cache_explanation *out);
 
 // Under which destinations the URL is stored, or arrives. Returns how many there are; the first

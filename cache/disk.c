@@ -411,6 +411,10 @@ struct disk_place disk_place_get(const struct disk_place *place) {
     return *place;
 }
 
+const char *disk_place_path(const struct disk_place *place) {
+    return place->volume->settings.path;
+}
+
 void disk_place_put(struct disk_place *place) {
     if (place->volume)
         disk_volume_put(place->volume);

@@ -61,6 +61,7 @@ struct disk_place {
 };
 struct disk_place disk_place_get(const struct disk_place *place); // one more of it
 void disk_place_put(struct disk_place *place);                    // idempotent; `volume` NULL is allowed
+const char *disk_place_path(const struct disk_place *place);      // of its volume, for as long as it is held
 bool disk_place_is_leaving(const struct disk_place *place);       // the volume is closed once nobody has it
 
 // ---- finding ----
@@ -146,6 +147,9 @@ enum disk_purge { DISK_PURGE_URL, DISK_PURGE_HOST, DISK_PURGE_PREFIX, DISK_PURGE
 // matches is gone: it is found no more, and not carried over. 0, or -errno: of a volume out of use, which
 // applies it before it serves again.
 int disk_purge(struct disk *disk, enum disk_purge kind, struct view authority, struct view path);
+// 0, or -errno of the last purge in the first volume that has not got it durably; its path then, cut to
+// `size`.
+int disk_purge_missed(struct disk *disk, char *path, size_t size);
 
 // ---- jobs ----
 
@@ -170,11 +174,12 @@ struct disk_volume *disk_volume_of(struct disk *disk, const struct disk_name *na
 
 // ---- the whole ----
 
+#define DISK_TROUBLE_BYTES 512
 enum disk_state { DISK_LOADING, DISK_READY, DISK_FULL, DISK_SLOW, DISK_OFFLINE };
 struct disk_volume_stats {
     char path[256];
     enum disk_state state;
-    char trouble[128]; // the last one, empty: none
+    char trouble[DISK_TROUBLE_BYTES]; // the last one, empty: none
     struct volume_stats volume;
     uint64_t reads, writes, gave_up; // jobs
     unsigned queued;

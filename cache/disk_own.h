@@ -55,7 +55,8 @@ struct disk_volume {
     bool is_stopping; // the threads end once nothing waits
     bool is_closed;   // its keeper has ended
     bool is_given_up; // those that waited when it became slow
-    char trouble[128];
+    char trouble[DISK_TROUBLE_BYTES];
+    int purge_error; // of the last purge
     struct disk_waiting waiting[DISK_WAITING_MAX];
     unsigned waiting_count;
     bool is_purging; // one of them is being applied

@@ -6,6 +6,7 @@
 #include "cache/memory.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -80,11 +81,17 @@ static bool take(struct disk_volume *volume, struct disk_waiting *waiting) {
     return has;
 }
 
+static void note(struct disk_volume *volume, int error) {
+    pthread_mutex_lock(&volume->lock);
+    volume->purge_error = error;
+    pthread_mutex_unlock(&volume->lock);
+}
+
 // In whatever order: each of them says what is gone. One that fails holds, and the volume tries it again.
 void disk_purge_waiting(struct disk_volume *volume, struct volume *open) {
     struct disk_waiting waiting;
     while (take(volume, &waiting)) {
-        apply(open, &waiting);
+        note(volume, apply(open, &waiting));
         forget(&waiting);
     }
 }
@@ -199,11 +206,19 @@ static int leave_to_keeper(struct disk_volume *volume, const struct disk_waiting
     return disk_volume_open(volume) && !has_waiting(volume) ? 0 : -EIO;
 }
 
+static int noted(struct disk_volume *volume) {
+    pthread_mutex_lock(&volume->lock);
+    int error = volume->purge_error;
+    pthread_mutex_unlock(&volume->lock);
+    return error;
+}
+
 static int finish(struct disk_volume *volume, const struct disk_waiting *purge, struct purging *purging) {
     bool is_given_up = false;
-    if (!purging)
-        return leave_to_keeper(volume, purge);
-    int error = wait_for(purging, &is_given_up);
+    int error = purging ? wait_for(purging, &is_given_up) : leave_to_keeper(volume, purge);
+    if (!purging && error == 0)
+        return noted(volume); // by the keeper
+    note(volume, error);
     if (is_given_up)
         wait_with(volume, purge);
     return error;
@@ -224,6 +239,20 @@ int disk_purge(struct disk *disk, enum disk_purge kind, struct view authority, s
     for (unsigned i = 0; i < count; i++) {
         int own = finish(volumes[i], &purge, purgings[i]);
         error = error < 0 ? error : own;
+        disk_volume_put(volumes[i]);
+    }
+    return error;
+}
+
+int disk_purge_missed(struct disk *disk, char *path, size_t size) {
+    struct disk_volume *volumes[DISK_VOLUMES_MAX];
+    unsigned count = disk_list(disk, volumes);
+    int error = 0;
+    for (unsigned i = 0; i < count; i++) {
+        pthread_mutex_lock(&volumes[i]->lock);
+        if (error == 0 && (error = volumes[i]->purge_error) < 0)
+            snprintf(path, size, "%s", volumes[i]->settings.path);
+        pthread_mutex_unlock(&volumes[i]->lock);
         disk_volume_put(volumes[i]);
     }
     return error;

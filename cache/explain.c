@@ -1,8 +1,13 @@
 // The façade's answers to `weir explain`: what is stored under a URL, and what a request would get.
+#include "admin/container.h"
+#include "cache/disk.h"
 #include "cache/store.h"
+#include "cache/tier.h"
 #include "cache/vary.h"
 
+#include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 // ---- texts, cut to their room ----
 
@@ -56,6 +61,14 @@ static void describe_content(struct cache_variant *out, const struct cache_objec
         describe_span(out, run.first, run.last);
 }
 
+static void describe_place(struct cache_variant *out, const struct cache_object *object) {
+    struct disk_place place;
+    body_copy_place(object->body, &place);
+    if (place.volume)
+        copy_text(out->disk_path, sizeof out->disk_path, view_of(disk_place_path(&place)));
+    disk_place_put(&place);
+}
+
 static void describe_whole(struct cache_variant *out, const struct cache_object *object) {
     describe_content(out, object);
     out->is_partial = object_may_have_holes(object) && !body_is_complete(object->body);
@@ -64,6 +77,7 @@ static void describe_whole(struct cache_variant *out, const struct cache_object 
     else if (object->head->has_body)
         out->content_length = (int64_t)object->size;
     out->memory_bytes = object->node.bytes;
+    describe_place(out, object);
 }
 
 static void describe(
@@ -101,9 +115,57 @@ static void describe_entry(
     pthread_mutex_unlock(&shard->lock);
 }
 
+// ---- what lies on disk alone ----
+
+struct waiter {
+    struct cache_reader reader;
+    pthread_mutex_t lock;
+    pthread_cond_t signal;
+    bool is_awake;
+};
+
+static void wake(struct cache_reader *reader) {
+    struct waiter *waiter = CONTAINER_OF(reader, struct waiter, reader);
+    pthread_mutex_lock(&waiter->lock);
+    waiter->is_awake = true;
+    pthread_cond_signal(&waiter->signal);
+    pthread_mutex_unlock(&waiter->lock);
+}
+
+static bool wait_awake(struct waiter *waiter) {
+    struct timespec until;
+    int timeout = 0;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += EXPLAIN_DISK_MS / 1000;
+    pthread_mutex_lock(&waiter->lock);
+    while (!waiter->is_awake && timeout == 0)
+        timeout = pthread_cond_timedwait(&waiter->signal, &waiter->lock, &until);
+    bool is_awake = waiter->is_awake;
+    pthread_mutex_unlock(&waiter->lock);
+    return is_awake;
+}
+
+// Brings the heads into the index. One of the volume's threads reads, so that a disk that hangs holds up
+// nobody for long: false then.
+static bool bring(struct cache *cache, const struct cache_query *query) {
+    struct entry_name name = store_name(cache, query);
+    struct waiter waiter = {.reader = {.wake = wake}};
+    struct tier_pins pins;
+    pthread_mutex_init(&waiter.lock, NULL);
+    pthread_cond_init(&waiter.signal, NULL);
+    enum tier_look look = tier_look(cache, &name, &query->now, true, &waiter.reader, &pins);
+    bool in_time = look == TIER_KNOWN || wait_awake(&waiter);
+    tier_leave(&waiter.reader); // nobody wakes it any more
+    tier_unpin(&pins);
+    pthread_cond_destroy(&waiter.signal);
+    pthread_mutex_destroy(&waiter.lock);
+    return in_time;
+}
+
 void cache_explain(struct cache *cache, const struct cache_query *query, struct cache_explanation *out) {
     struct lookup_preview preview;
     memset(out, 0, sizeof *out);
+    out->is_unread = !query->skips_disk && !bring(cache, query);
     lookup_preview(cache, query, &preview);
     out->lookup = preview.lookup;
     out->reason = preview.reason;

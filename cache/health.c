@@ -19,10 +19,31 @@
 
 // ---- the directory ----
 
+// `usual`: where nothing is known that would be of more help.
+static const char *advice_on(const struct volume *volume, int result, const char *usual) {
+    struct stat stat;
+    switch (-result) {
+    case EACCES:
+    case EPERM:
+        return file_status(AT_FDCWD, volume->settings.path, &stat) < 0
+                       ? usual
+                       : "make the user weir runs as the owner of it and of all in it (chown -R)";
+    case ENOTDIR:
+        return "a file lies there: remove it, or name another path";
+    case EROFS:
+        return "mount its file system read-write";
+    case ENOSPC:
+    case EDQUOT:
+        return "make room on its file system";
+    default:
+        return usual;
+    }
+}
+
 static int failed(const struct volume *volume, char *error, size_t error_bytes, int result, const char *what,
         const char *advice) {
     snprintf(error, error_bytes, "cache_dir %s: %s: %s; %s", volume->settings.path, what, strerror(-result),
-            advice);
+            advice_on(volume, result, advice));
     return result;
 }
 

@@ -24,6 +24,10 @@ static struct offline *failed(int directory, char *error, size_t error_bytes, co
     return NULL;
 }
 
+static const char *advice_on(int result, const char *usual) {
+    return result == -EACCES || result == -EPERM ? "run it as root or as the directory's owner" : usual;
+}
+
 static const char *super_trouble(const enum super_found copies[static SUPER_COPIES]) {
     for (unsigned i = 0; i < SUPER_COPIES; i++)
         if (copies[i] == SUPER_GOOD)
@@ -53,7 +57,8 @@ struct offline *offline_open(const char *path, char *error, size_t error_bytes) 
     if (result == 0)
         result = file_open_directory(AT_FDCWD, path, &directory);
     if (result < 0)
-        return failed(-1, error, error_bytes, path, strerror(-result), "name the directory of a volume");
+        return failed(-1, error, error_bytes, path, strerror(-result),
+                advice_on(result, "name the directory of a volume"));
     result = file_lock(directory);
     if (result == -EWOULDBLOCK)
         return failed(directory, error, error_bytes, path, "another process uses it, a running weir perhaps",
@@ -63,7 +68,7 @@ struct offline *offline_open(const char *path, char *error, size_t error_bytes) 
     result = super_look(directory, &super, copies);
     if (result < 0)
         return failed(directory, error, error_bytes, path, strerror(-result),
-                "its super block cannot be read: look at the disk and at the owner");
+                advice_on(result, "its super block cannot be read: look at the disk"));
     if (super_trouble(copies))
         return failed(directory, error, error_bytes, path, super_trouble(copies), super_advice(copies));
     struct offline *offline = memory_new(sizeof *offline);

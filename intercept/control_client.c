@@ -241,13 +241,33 @@ static const char *purge_kind(const char *word) {
     return NULL;
 }
 
+// Says what is wrong with them.
+static bool takes_words(const struct command_call *call, const char *kind) {
+    const char *first = call->argc > 0 ? call->argv[0] : NULL;
+    int most = kind ? 2 : 1;
+    if (!first)
+        command_usage_error(call, "name what to drop");
+    else if (!kind && first[0] == '-' && strcmp(first, "--all") != 0)
+        command_usage_error(call, "it has no option %.80s", first);
+    else if (call->argc > most)
+        command_usage_error(call, "\"%.80s\" is one word too many", call->argv[most]);
+    else if (call->argc < most)
+        command_usage_error(call, "%s needs a %s", first,
+                strcmp(kind, "host") == 0   ? "name"
+                : strcmp(kind, "mask") == 0 ? "mask"
+                                            : "URL");
+    else
+        return true;
+    return false;
+}
+
 int purge_command(const struct command_call *call) {
     char request[CONTROL_REQUEST_BYTES];
     if (call->argc == 1 && strcmp(call->argv[0], "--all") == 0)
         return run_request(call, "purge all", ANSWER_MS, false);
-    const char *kind = call->argc == 2 ? purge_kind(call->argv[0]) : NULL;
-    if (!kind && (call->argc != 1 || call->argv[0][0] == '-'))
-        return command_usage_error(call, "name what to drop");
+    const char *kind = call->argc > 0 ? purge_kind(call->argv[0]) : NULL;
+    if (!takes_words(call, kind))
+        return COMMAND_USAGE;
     const char *name = kind ? call->argv[0] : "URL", *what = call->argv[kind != NULL];
     int length = snprintf(request, sizeof request, "purge %s %s", kind ? kind : "url", what);
     const char *why = length >= (int)sizeof request - 1 ? "that is too long" : NULL;

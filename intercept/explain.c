@@ -27,6 +27,7 @@ struct explain { // one call
     struct framing framing;
     char authority[AUTHORITY_BYTES];
     struct explained_place place;
+    bool has_waited; // for a disk, in vain
 };
 
 // ---- reading the call ----
@@ -139,10 +140,12 @@ static void ask_store(struct explain *explain, const struct acl_request *acl) {
             .path = explain->explained.path,
             .now = moment_of_ms(clock_wall_ms(), clock_monotonic_ms()),
             .rules = &rules,
+            .skips_disk = explain->has_waited, // once is enough
             .is_offline = uplink_watch_is_offline(supervisor->daemon->uplink, settings->config),
             .store_allowed =
                     request_fits_store(&explain->head, &explain->framing) && !place->is_never_stored};
     cache_explain(supervisor->daemon->cache, &query, &place->cache);
+    explain->has_waited |= place->cache.is_unread;
 }
 
 static void walk(struct explain *explain, const struct endpoint *destination, unsigned number) {

@@ -209,6 +209,8 @@ static void text_variant(const struct cache_variant *variant, FILE *out) {
         fputs(" bytes", out);
     if (variant->memory_bytes)
         fprintf(out, " (%" PRIu64 " in memory)", variant->memory_bytes);
+    if (*variant->disk_path)
+        fprintf(out, "; on disk: %s", variant->disk_path);
     text_spans(variant, out);
     fputs(variant->is_selected ? "\n" : "; not for this request's fields\n", out);
     text_age(variant, out);
@@ -264,7 +266,9 @@ static void text_place(
     for (unsigned i = 0; i < shown_variants(cache); i++)
         text_variant(&cache->variants[i], out);
     if (cache->variant_count == 0)
-        fputs("  stored    nothing\n", out);
+        fputs(cache->is_unread ? "  stored    nothing in memory; the disk has not answered in time\n"
+                               : "  stored    nothing\n",
+                out);
     if (cache->variant_count > shown_variants(cache))
         fprintf(out, "  and %u more\n", cache->variant_count - shown_variants(cache));
 }
@@ -354,6 +358,8 @@ static void json_variant(const struct cache_variant *variant, FILE *out) {
         fprintf(out,
                 ",\"content_length\":%" PRId64 ",\"content_bytes\":%" PRIu64 ",\"memory_bytes\":%" PRIu64,
                 variant->content_length, variant->content_bytes, variant->memory_bytes);
+        fputc(',', out);
+        json_string("disk", view_of(variant->disk_path), out);
         json_spans(variant, out);
         json_flag("confirmed_first", variant->is_confirmed_first, out);
         json_flag("never_stale", variant->is_never_stale, out);
@@ -389,6 +395,7 @@ static void json_decision(const struct explained_place *place, FILE *out) {
     json_flag("refused", place->is_refused, out);
     json_flag("unavailable", cache->is_unavailable, out);
     json_flag("refreshed", cache->is_refreshed, out);
+    json_flag("unread", cache->is_unread, out);
     fputs(",\"sent\":[", out);
     while (rest.length) {
         json_print(next_line(&rest), out);

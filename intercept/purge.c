@@ -4,6 +4,11 @@
 #include "intercept/url_argument.h"
 #include "intercept/url_mask.h"
 
+#include <errno.h>
+#include <string.h>
+
+#define PATH_BYTES 256
+
 enum purge_kind { PURGE_URL, PURGE_PREFIX, PURGE_HOST, PURGE_MASK, PURGE_ALL };
 
 struct purge {
@@ -122,7 +127,19 @@ void purge_answer(struct cache *cache, struct view what, FILE *out) {
         return;
     }
     unsigned dropped = drop(cache, &purge);
+    acl_mask_free(purge.mask);
+    char path[PATH_BYTES];
+    int error = cache_purge_missed(cache, path, sizeof path);
+    if (error < 0) {
+        fprintf(out, "error: %u response%s dropped from memory, but volume %s ", dropped,
+                dropped == 1 ? "" : "s", path);
+        if (error == -EIO)
+            fputs("is not in use now", out);
+        else
+            fprintf(out, "cannot write that down (%s)", strerror(-error));
+        fputs("; the purge holds while weir runs, repeat it when the volume is back\n", out);
+        return;
+    }
     const char *on_disk = cache_has_disk(cache) ? " from memory, and all that lies on disk of it" : "";
     fprintf(out, "ok\n%u response%s dropped%s\n", dropped, dropped == 1 ? "" : "s", on_disk);
-    acl_mask_free(purge.mask);
 }

@@ -51,6 +51,17 @@ static int give(int fd, const struct passwd *user) {
     return 1;
 }
 
+static void tell(const char *path, int error, const struct passwd *user) {
+    if (error == ENOTDIR)
+        log_warning("cache_dir %s: a file lies there; remove it, or name another path", path);
+    else if (error == EROFS)
+        log_warning(
+                "cache_dir %s: cannot be made: %s; mount its file system read-write", path, strerror(error));
+    else
+        log_warning("cache_dir %s: cannot be made: %s; make it, and give it to user %s", path,
+                strerror(error), user->pw_name);
+}
+
 // A link of root's leads to another disk, as a rule. What a user's own leads to is not to be given away.
 static bool is_users_link(const char *path) {
     struct stat status;
@@ -62,11 +73,11 @@ static void make_one(const char *path, const struct passwd *user) {
         return; // the volume says what is wrong with it, if anything
     int error = make_parents(path);
     bool is_new = error == 0 && mkdir(path, VOLUME_MODE) == 0;
+    if (error == 0 && !is_new && errno != EEXIST)
+        error = -errno;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
-        error = error ? error : -errno;
-        log_warning("cache_dir %s: cannot be made: %s; make it, and give it to user %s", path,
-                strerror(-error), user->pw_name);
+        tell(path, error ? -error : errno, user);
         return;
     }
     int given = give(fd, user);

@@ -186,10 +186,10 @@ def test_wrong_usage(way4, words, why):
 
 @pytest.mark.parametrize("words, why", [((), "name what"), (("foo",), 'URL "foo": write the whole URL'),
     (("https://a/",), "HTTPS"), (("http:///",), "its host is missing"), (("http://a/b c",), "%20"),
-    (("--host", "a b"), '--host "a b": write NAME or NAME:PORT'), (("--host", ""), "--host"), (("--nothing",), "name what"),
-    (("--prefix", "a/b"), '--prefix "a/b": write the whole URL'), (("--prefix",), "name what"),
+    (("--host", "a b"), '--host "a b": write NAME or NAME:PORT'), (("--host", ""), "--host"), (("--nothing",), "has no option --nothing"),
+    (("--prefix", "a/b"), '--prefix "a/b": write the whole URL'), (("--prefix",), "--prefix needs a URL"),
     (("--mask", "http://a/#b"), '--mask "http://a/#b": '), (("--mask", ""), "--mask"),
-    (("--all", "x"), "name what")])
+    (("--all", "x"), '"x" is one word too many')])
 def test_wrong_usage_of_purge(way4, words, why):
     told = way4.daemon.command("purge", *words, check=False)
     assert (told.returncode, told.stdout) == (2, "") and why in told.stderr and "usage: weir purge" in told.stderr

@@ -147,7 +147,7 @@ static void drops_outlast_a_kill(void) {
 // What is purged while its volume is away is gone when that comes back.
 static void a_volume_that_was_away_is_told(void) {
     struct play_disk play;
-    char aside[512];
+    char aside[512], missed[512];
     start(&play, 2);
     play_close(&play);
     snprintf(aside, sizeof aside, "%s.aside", play.paths[0]);
@@ -156,10 +156,13 @@ static void a_volume_that_was_away_is_told(void) {
     play.disk = disk_new(&play.settings);
     CU_ASSERT_TRUE(play_wait(&play, 1, DISK_READY));
     CU_ASSERT_EQUAL(purge(&play, 1), -EIO);
+    CU_ASSERT_EQUAL(disk_purge_missed(play.disk, missed, sizeof missed), -EIO);
+    CU_ASSERT_STRING_EQUAL(missed, play.paths[0]);
     unlink(play.paths[0]);
     CU_ASSERT_EQUAL(rename(aside, play.paths[0]), 0);
     CU_ASSERT_TRUE(play_wait(&play, 0, DISK_READY));
     check(&play, purges[1].gone, NAMES);
+    CU_ASSERT_EQUAL(disk_purge_missed(play.disk, missed, sizeof missed), 0);
     play_end(&play);
 }
 

@@ -391,7 +391,24 @@ static void a_parcel_cut_off_or_broken_is_told_of(void) {
     scratch_free(to);
 }
 
+static int not_allowed(int directory, const char *name, int flags, mode_t mode) {
+    (void)directory, (void)name, (void)flags, (void)mode;
+    errno = EACCES;
+    return -1;
+}
+
+static void others_are_told_who_may(void) {
+    char *path = scratch_new(), error[512];
+    struct file_calls calls = file_system;
+    calls.openat = not_allowed;
+    file_use(&calls);
+    CU_ASSERT_PTR_NULL(offline_open(path, error, sizeof error));
+    file_use(NULL);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error, "Permission denied; run it as root or as the directory's owner"));
+    scratch_free(path);
+}
+
 SUITE(cache_offline, CASE(what_was_written_is_clean), CASE(every_flipped_byte_is_found_and_mended),
         CASE(every_length_is_mended), CASE(a_broken_copy_of_the_super_block_is_mended),
         CASE(a_volume_in_use_is_left_alone), CASE(what_moves_arrives_once),
-        CASE(a_parcel_cut_off_or_broken_is_told_of))
+        CASE(a_parcel_cut_off_or_broken_is_told_of), CASE(others_are_told_who_may))

@@ -2,13 +2,16 @@
 // whole, in parts and in variants; what was dropped does not.
 #include "cache/cache.h"
 #include "cache/disk.h"
+#include "cache/file.h"
 #include "tests/unit/cache/disk.h"
 #include "tests/unit/cache/play.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #define HOST "Host: host\n"
@@ -525,6 +528,41 @@ static void opened_anew(void) {
     scratch_free(tiers.path);
 }
 
+// ---- explained ----
+
+static ssize_t cold_read(int fd, const struct iovec *parts, int count, off_t at, int flags) {
+    if (flags & RWF_NOWAIT)
+        return errno = EAGAIN, -1;
+    return file_system.preadv2(fd, parts, count, at, flags);
+}
+
+// What lies on disk alone, and not in the kernel's memory either.
+static void explained_from_the_disk(void) {
+    static struct cache_explanation told;
+    struct file_calls cold = file_system;
+    struct tiers tiers = {.path = scratch_new()};
+    struct play play;
+    cold.preadv2 = cold_read;
+    start(&tiers, 8 * MIB);
+    put(tiers.cache, "/a", HOST, FRESH STRONG, 1000, 1);
+    for (unsigned is_skipped = 0; is_skipped < 2; is_skipped++) {
+        restart(&tiers, 8 * MIB);
+        file_use(&cold);
+        play_begin(&play, tiers.cache, "GET", "/b", HOST, NOW);
+        play.query.path = VIEW("/a");
+        play.query.skips_disk = is_skipped;
+        cache_explain(tiers.cache, &play.query, &told);
+        play_end(&play);
+        file_use(NULL);
+        CU_ASSERT_EQUAL(told.lookup, is_skipped ? LOOKUP_MISS : LOOKUP_HIT);
+        CU_ASSERT_FALSE(told.is_unread);
+        CU_ASSERT_EQUAL(told.variant_count, !is_skipped);
+        CU_ASSERT_STRING_EQUAL(told.variants[0].disk_path, is_skipped ? "" : tiers.path);
+    }
+    stop(&tiers);
+    scratch_free(tiers.path);
+}
+
 // ---- on several threads ----
 
 #define THREADS 4
@@ -600,4 +638,5 @@ static void many_threads(void) {
 SUITE(cache_tier, CASE(sizes_come_back), CASE(unknown_sizes_come_back), CASE(variants_come_back),
         CASE(successors_come_back), CASE(broken_off_goes_on), CASE(a_part_that_cannot_go_on),
         CASE(dropped_stays_dropped), CASE(outdated_at_its_end), CASE(dropped_at_once), CASE(opened_anew),
-        CASE(confirmed_and_replaced), CASE(contradicted_stays_so), CASE(many_threads))
+        CASE(confirmed_and_replaced), CASE(contradicted_stays_so), CASE(explained_from_the_disk),
+        CASE(many_threads))

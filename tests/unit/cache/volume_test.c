@@ -1,3 +1,4 @@
+#include "cache/file.h"
 #include "cache/super.h"
 #include "cache/volume.h"
 #include "cache/volume_own.h"
@@ -5,6 +6,7 @@
 #include "tests/unit/unit.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -204,6 +206,46 @@ static void one_process_at_a_time(void) {
     settings.bytes = 8 * MIB;
     CU_ASSERT_PTR_NULL(volume_open(&settings, error, sizeof error));
     CU_ASSERT_PTR_NOT_NULL(strstr(error, "/proc/none/here"));
+    scratch_free(path);
+}
+
+static int opening_error;
+
+static int cannot_open(int directory, const char *name, int flags, mode_t mode) {
+    (void)directory, (void)name, (void)flags, (void)mode;
+    errno = opening_error;
+    return -1;
+}
+
+static int cannot_make(int directory, const char *name, mode_t mode) {
+    return cannot_open(directory, name, 0, mode);
+}
+
+// Each trouble has its own way out.
+static void says_what_to_do(void) {
+    static const struct {
+        int error;
+        bool is_there;
+        const char *advice;
+    } rows[] = {
+            {EACCES, true, "Permission denied; make the user weir runs as the owner"},
+            {EACCES, false, "Permission denied; create it, and"},
+            {ENOTDIR, true, "Not a directory; a file lies there: remove it, or name another path"},
+            {EROFS, true, "Read-only file system; mount its file system read-write"},
+            {ENOSPC, false, "No space left on device; make room on its file system"},
+    };
+    char *path = scratch_new(), error[512] = "";
+    struct file_calls calls = file_system;
+    calls.openat = cannot_open;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct volume_settings settings = settings_of(rows[i].is_there ? path : "/nowhere/at/all");
+        opening_error = rows[i].error;
+        calls.mkdirat = rows[i].is_there ? file_system.mkdirat : cannot_make;
+        file_use(&calls);
+        CU_ASSERT_PTR_NULL(volume_open(&settings, error, sizeof error));
+        file_use(NULL);
+        CU_ASSERT_PTR_NOT_NULL(strstr(error, rows[i].advice));
+    }
     scratch_free(path);
 }
 
@@ -549,6 +591,6 @@ static void one_puts_and_three_read(void) {
 
 SUITE(cache_volume, CASE(puts_and_finds), CASE(remembers_after_a_clean_stop), CASE(does_without_the_index),
         CASE(keeps_what_is_hit), CASE(never_takes_more_than_its_size), CASE(readers_keep_what_they_read),
-        CASE(one_process_at_a_time), CASE(sets_aside_what_it_does_not_know),
+        CASE(one_process_at_a_time), CASE(says_what_to_do), CASE(sets_aside_what_it_does_not_know),
         CASE(one_copy_of_the_super_block_is_enough), CASE(survives_a_kill), CASE(flipped_bits_are_never_good),
         CASE(one_puts_and_three_read))

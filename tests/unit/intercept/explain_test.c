@@ -75,6 +75,7 @@ static struct explained_place *place_new(void) {
             .content_length = 5,
             .content_bytes = 5,
             .memory_bytes = 400,
+            .disk_path = "/v",
             .span_count = 1,
             .spans = {{0, 4}},
             .is_never_stale = true,
@@ -99,7 +100,7 @@ static void for_people(void) {
             "  because   expired: past its lifetime\n"
             "  asks      If-None-Match: \"e\"\n"
             "  asks      If-Modified-Since: Sun\n"
-            "  stored    200, 5 bytes (400 in memory)\n"
+            "  stored    200, 5 bytes (400 in memory); on disk: /v\n"
             "            age 70 s, lifetime 60 s: stale for 10 s; never served stale\n"
             "            ETag: \"e\"\n"
             "            Vary: accept-language = \"cs\"\n"
@@ -119,11 +120,11 @@ static void for_programs(void) {
             "\"url\":{\"allowed\":true,\"rule\":\"\",\"file\":\"\",\"line\":0},"
             "\"storing\":{\"allowed\":true,\"rule\":\"\",\"file\":\"\",\"line\":0},\"refresh\":null,"
             "\"lookup\":\"STALE\",\"reason\":\"expired\",\"meaning\":\"past its lifetime\","
-            "\"refused\":false,\"unavailable\":false,\"refreshed\":false,"
+            "\"refused\":false,\"unavailable\":false,\"refreshed\":false,\"unread\":false,"
             "\"sent\":[\"If-None-Match: \\\"e\\\"\",\"If-Modified-Since: Sun\"],"
             "\"variant_count\":1,\"variants\":[{\"state\":\"stored\",\"selected\":true,\"status\":200,"
             "\"age_s\":70,\"lifetime_s\":60,\"content_length\":5,\"content_bytes\":5,\"memory_bytes\":400,"
-            "\"partial\":false,\"spans\":[[0,4]],"
+            "\"disk\":\"/v\",\"partial\":false,\"spans\":[[0,4]],"
             "\"confirmed_first\":false,\"never_stale\":true,\"content_type\":\"\",\"etag\":\"\\\"e\\\"\","
             "\"last_modified\":\"\",\"vary\":{\"accept-language\":\"cs\",\"cookie\":null}}]}]}\n");
     free(place);
@@ -174,8 +175,8 @@ static void what_is_stored_in_parts(void) {
     variant->spans[1].first = 100;
     variant->spans[1].last = 109;
     print(&explain_text, &explained, place, 1);
-    CU_ASSERT_PTR_NOT_NULL(
-            strstr(text, "stored    200, 30 of 900 bytes (400 in memory); in parts: 0-4, 100-109, "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(
+            text, "stored    200, 30 of 900 bytes (400 in memory); on disk: /v; in parts: 0-4, 100-109, "));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, " and 1 more\n"));
     print(&explain_json, &explained, place, 1);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"partial\":true,\"spans\":[[0,4],[100,109],"));
