@@ -13,6 +13,8 @@
 #include <string.h>
 #include <time.h>
 
+#define LOADS_MAX 4
+
 // ---- names ----
 
 struct tier_name *tier_name_new(const struct entry_name *name) {
@@ -228,7 +230,7 @@ static void drop_earlier(struct cache_object **objects, unsigned count) {
 }
 
 // `pins` are counted: until they are put, they stay in memory.
-static void take_heads(struct cache *cache, const struct entry_name *name, struct disk_head *heads,
+static bool take_heads(struct cache *cache, const struct entry_name *name, struct disk_head *heads,
         uint64_t purges, struct tier_pins *pins) {
     struct cache_object **objects = pins->objects;
     unsigned count = 0;
@@ -238,7 +240,8 @@ static void take_heads(struct cache *cache, const struct entry_name *name, struc
     pins->count = count;
     struct shard *shard = index_shard(&cache->index, name->key);
     pthread_mutex_lock(&shard->lock);
-    if (atomic_load_explicit(&cache->purges, memory_order_acquire) == purges) {
+    bool is_valid = atomic_load_explicit(&cache->purges, memory_order_acquire) == purges;
+    if (is_valid) {
         struct entry *entry = find_or_add(cache, shard, name);
         entry->is_loaded = true;
         link_all(cache, entry, objects, count);
@@ -247,6 +250,7 @@ static void take_heads(struct cache *cache, const struct entry_name *name, struc
     }
     pthread_mutex_unlock(&shard->lock);
     drop_earlier(objects, count);
+    return is_valid;
 }
 
 void tier_unpin(struct tier_pins *pins) {
@@ -255,19 +259,31 @@ void tier_unpin(struct tier_pins *pins) {
     pins->count = 0;
 }
 
-// 0, -EAGAIN: it would wait; anything else counts as nothing.
-static int load(struct cache *cache, const struct entry_name *name, struct moment now, bool may_wait,
-        struct tier_pins *pins) {
+// The same as load(), once. *is_valid: nothing was purged meanwhile.
+static int load_once(struct cache *cache, const struct entry_name *name, struct moment now, bool may_wait,
+        struct tier_pins *pins, bool *is_valid) {
     struct disk_name disk_name = tier_disk_name(name);
     struct head_record_now record_now = {now, cache->boot};
     uint64_t purges = atomic_load_explicit(&cache->purges, memory_order_acquire);
     struct disk_head *heads = NULL;
     int error = disk_read_heads(cache->disk, &disk_name, &record_now, may_wait, &heads);
-    if (error == 0)
-        take_heads(cache, name, heads, purges, pins);
+    *is_valid = error != 0 || take_heads(cache, name, heads, purges, pins);
     disk_heads_free(heads);
     if (error == 0)
         budget_settle(cache);
+    return error;
+}
+
+// 0, -EAGAIN: it would wait; anything else counts as nothing. Whatever was purged meanwhile, most likely it
+// was something else: then once more.
+static int load(struct cache *cache, const struct entry_name *name, struct moment now, bool may_wait,
+        struct tier_pins *pins) {
+    bool is_valid;
+    int error = load_once(cache, name, now, may_wait, pins, &is_valid);
+    for (unsigned i = 1; !is_valid && i < LOADS_MAX; i++) {
+        tier_unpin(pins);
+        error = load_once(cache, name, now, may_wait, pins, &is_valid);
+    }
     return error;
 }
 
