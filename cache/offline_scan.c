@@ -2,11 +2,11 @@
 // the table of contents, when that is whole, or else a search for the next header says where to go on.
 #include "cache/file.h"
 #include "cache/head_record.h"
+#include "cache/little.h"
 #include "cache/memory.h"
 #include "cache/offline_own.h"
 #include "cache/segment.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,18 +15,6 @@
 #define WINDOW_BYTES (4 << 20)
 #define UNREADABLE_BYTES 4096 // that are gone over after an error
 #define LABEL_BYTES RECORD_HEADER_BYTES
-
-static uint32_t get32(const unsigned char *at) {
-    uint32_t number;
-    memcpy(&number, at, sizeof number);
-    return le32toh(number);
-}
-
-static uint64_t get64(const unsigned char *at) {
-    uint64_t number;
-    memcpy(&number, at, sizeof number);
-    return le64toh(number);
-}
 
 static void tell(struct scan *scan, uint64_t offset, const char *what) {
     scan->problems++;
@@ -115,7 +103,7 @@ static void read_last_label(struct scan *scan) {
 }
 
 static uint64_t offset_of_line(const struct scan *scan, uint64_t line) {
-    return (uint64_t)get32(scan->contents + line * SEGMENT_ENTRY_BYTES + 16) * RECORD_ALIGNMENT;
+    return (uint64_t)little_get32(scan->contents + line * SEGMENT_ENTRY_BYTES + 16) * RECORD_ALIGNMENT;
 }
 
 static void compare_line(struct scan *scan, uint64_t at, const struct record *record, uint64_t bytes) {
@@ -123,9 +111,10 @@ static void compare_line(struct scan *scan, uint64_t at, const struct record *re
         scan->line++;
     const unsigned char *line = scan->contents + scan->line * SEGMENT_ENTRY_BYTES;
     bool agrees = scan->line < scan->lines && offset_of_line(scan, scan->line) == at &&
-                  get64(line) == record->key.low && get64(line + 8) == record->key.high &&
-                  get32(line + 20) == bytes / RECORD_ALIGNMENT && get32(line + 24) == record->number &&
-                  get32(line + 28) == (uint32_t)record->type;
+                  little_get64(line) == record->key.low && little_get64(line + 8) == record->key.high &&
+                  little_get32(line + 20) == bytes / RECORD_ALIGNMENT &&
+                  little_get32(line + 24) == record->number &&
+                  little_get32(line + 28) == (uint32_t)record->type;
     scan->agreed += agrees;
     if (!agrees)
         tell(scan, at, "the table of contents does not list this record");

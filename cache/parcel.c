@@ -1,9 +1,9 @@
 #include "cache/parcel.h"
 
 #include "admin/check.h"
+#include "cache/little.h"
 #include "cache/memory.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,24 +12,13 @@
 #define PART_MAGIC "PART"
 #define CRC_AT 28
 
-static void put32(unsigned char *at, uint32_t number) {
-    number = htole32(number);
-    memcpy(at, &number, sizeof number);
-}
-
-static uint32_t get32(const unsigned char *at) {
-    uint32_t number;
-    memcpy(&number, at, sizeof number);
-    return le32toh(number);
-}
-
 // ---- writing ----
 
 int parcel_begin(parcel_write *write, void *context) {
     unsigned char bytes[PARCEL_BEGINNING_BYTES] = {0};
     memcpy(bytes, MAGIC, strlen(MAGIC));
-    put32(bytes + 8, PARCEL_FORMAT);
-    put32(bytes + CRC_AT, record_crc(bytes, CRC_AT));
+    little_put32(bytes + 8, PARCEL_FORMAT);
+    little_put32(bytes + CRC_AT, record_crc(bytes, CRC_AT));
     return write(context, bytes, sizeof bytes);
 }
 
@@ -37,13 +26,13 @@ int parcel_put(const struct parcel_part *part, parcel_write *write, void *contex
     unsigned char bytes[PARCEL_PART_BYTES];
     CHECK(part->head.length <= RECORD_HEAD_MAXIMUM && part->content.length <= PARCEL_CONTENT_MAXIMUM);
     memcpy(bytes, PART_MAGIC, strlen(PART_MAGIC));
-    put32(bytes + 4, part->kind);
-    put32(bytes + 8, part->number);
-    put32(bytes + 12, (uint32_t)part->head.length);
-    put32(bytes + 16, (uint32_t)part->content.length);
-    put32(bytes + 20, record_crc(part->head.data, part->head.length));
-    put32(bytes + 24, record_crc(part->content.data, part->content.length));
-    put32(bytes + CRC_AT, record_crc(bytes, CRC_AT));
+    little_put32(bytes + 4, part->kind);
+    little_put32(bytes + 8, part->number);
+    little_put32(bytes + 12, (uint32_t)part->head.length);
+    little_put32(bytes + 16, (uint32_t)part->content.length);
+    little_put32(bytes + 20, record_crc(part->head.data, part->head.length));
+    little_put32(bytes + 24, record_crc(part->content.data, part->content.length));
+    little_put32(bytes + CRC_AT, record_crc(bytes, CRC_AT));
     int error = write(context, bytes, sizeof bytes);
     if (error == 0 && part->head.length)
         error = write(context, part->head.data, part->head.length);
@@ -80,9 +69,9 @@ int parcel_reader_init(struct parcel_reader *reader, parcel_read *read, void *co
         return error;
     if (memcmp(bytes, MAGIC, strlen(MAGIC)) != 0)
         return refuse(reader, "it was not written by weir store export");
-    if (get32(bytes + CRC_AT) != record_crc(bytes, CRC_AT))
+    if (little_get32(bytes + CRC_AT) != record_crc(bytes, CRC_AT))
         return refuse(reader, "its beginning is broken");
-    if (get32(bytes + 8) != PARCEL_FORMAT)
+    if (little_get32(bytes + 8) != PARCEL_FORMAT)
         return refuse(reader, "it is in a format that this version does not know");
     reader->offset = sizeof bytes;
     return 0;
@@ -130,11 +119,11 @@ int parcel_next(struct parcel_reader *reader, struct parcel_part *part) {
     if (error < 0)
         return error;
     if (memcmp(bytes, PART_MAGIC, strlen(PART_MAGIC)) != 0 ||
-            get32(bytes + CRC_AT) != record_crc(bytes, CRC_AT))
+            little_get32(bytes + CRC_AT) != record_crc(bytes, CRC_AT))
         return refuse(reader, "it is broken here");
-    part->kind = get32(bytes + 4);
-    part->number = get32(bytes + 8);
-    uint32_t head = get32(bytes + 12), content = get32(bytes + 16);
+    part->kind = little_get32(bytes + 4);
+    part->number = little_get32(bytes + 8);
+    uint32_t head = little_get32(bytes + 12), content = little_get32(bytes + 16);
     const char *trouble = part_trouble(reader, part, head, content);
     if (trouble)
         return refuse(reader, trouble);
@@ -143,8 +132,8 @@ int parcel_next(struct parcel_reader *reader, struct parcel_part *part) {
         return error;
     part->head = (struct view){(char *)reader->buffer, head};
     part->content = (struct view){(char *)reader->buffer + head, content};
-    if (record_crc(part->head.data, head) != get32(bytes + 20) ||
-            record_crc(part->content.data, content) != get32(bytes + 24))
+    if (record_crc(part->head.data, head) != little_get32(bytes + 20) ||
+            record_crc(part->content.data, content) != little_get32(bytes + 24))
         return refuse(reader, "a checksum is wrong in the part that begins here");
     go_on(reader, part);
     return 0;

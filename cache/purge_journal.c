@@ -1,9 +1,9 @@
 // The bytes of a journal of purges.
+#include "cache/little.h"
 #include "cache/memory.h"
 #include "cache/purge.h"
 #include "cache/record.h"
 
-#include <endian.h>
 #include <string.h>
 
 #define HEADER_MAGIC "WEIRPURG"
@@ -11,35 +11,13 @@
 #define JOURNAL_FORMAT 1
 #define CRC_AT (PURGE_UNIT_BYTES - 4)
 
-static void put32(unsigned char *at, uint32_t number) {
-    number = htole32(number);
-    memcpy(at, &number, sizeof number);
-}
-
-static void put64(unsigned char *at, uint64_t number) {
-    number = htole64(number);
-    memcpy(at, &number, sizeof number);
-}
-
 static void put_key(unsigned char *at, struct cache_key key) {
-    put64(at, key.low);
-    put64(at + 8, key.high);
-}
-
-static uint32_t get32(const unsigned char *at) {
-    uint32_t number;
-    memcpy(&number, at, sizeof number);
-    return le32toh(number);
-}
-
-static uint64_t get64(const unsigned char *at) {
-    uint64_t number;
-    memcpy(&number, at, sizeof number);
-    return le64toh(number);
+    little_put64(at, key.low);
+    little_put64(at + 8, key.high);
 }
 
 static struct cache_key get_key(const unsigned char *at) {
-    return (struct cache_key){get64(at), get64(at + 8)};
+    return (struct cache_key){little_get64(at), little_get64(at + 8)};
 }
 
 // ---- writing ----
@@ -67,21 +45,21 @@ void purge_rule_encode(const struct purge_rule *rule, unsigned char *out) {
     out[4] = (unsigned char)rule->kind;
     out[6] = (unsigned char)rule->length;
     out[7] = (unsigned char)(rule->length >> 8);
-    put64(out + 8, rule->sequence);
-    put64(out + 16, rule->number);
+    little_put64(out + 8, rule->sequence);
+    little_put64(out + 16, rule->number);
     put_key(out + 24, rule->id);
     put_key(out + 40, rule->host);
     if (rule->length)
         memcpy(out + PURGE_UNIT_BYTES, rule->text, rule->length);
-    put32(out + CRC_AT, crc_of(out, bytes));
+    little_put32(out + CRC_AT, crc_of(out, bytes));
 }
 
 static void encode_header(uint64_t volume, unsigned char *out) {
     memset(out, 0, PURGE_UNIT_BYTES);
     memcpy(out, HEADER_MAGIC, strlen(HEADER_MAGIC));
-    put32(out + 8, JOURNAL_FORMAT);
-    put64(out + 16, volume);
-    put32(out + CRC_AT, crc_of(out, PURGE_UNIT_BYTES));
+    little_put32(out + 8, JOURNAL_FORMAT);
+    little_put64(out + 16, volume);
+    little_put32(out + CRC_AT, crc_of(out, PURGE_UNIT_BYTES));
 }
 
 static void encode_next(void *context, const struct purge_rule *rule) {
@@ -109,13 +87,14 @@ static bool decode_rule(const unsigned char *bytes, uint64_t left, struct purge_
     *rule = (struct purge_rule){.kind = bytes[4],
             .id = get_key(bytes + 24),
             .host = get_key(bytes + 40),
-            .sequence = get64(bytes + 8),
-            .number = get64(bytes + 16),
+            .sequence = little_get64(bytes + 8),
+            .number = little_get64(bytes + 16),
             .text = (char *)bytes + PURGE_UNIT_BYTES,
             .length = (uint32_t)(bytes[6] | bytes[7] << 8)};
     return rule->kind >= VOLUME_PURGE_URL && rule->kind <= VOLUME_PURGE_KEY && bytes[5] == 0 &&
            rule->length <= PURGE_TEXT_MAXIMUM && (has_text(rule->kind) || rule->length == 0) &&
-           purge_rule_bytes(rule) <= left && crc_of(bytes, purge_rule_bytes(rule)) == get32(bytes + CRC_AT);
+           purge_rule_bytes(rule) <= left &&
+           crc_of(bytes, purge_rule_bytes(rule)) == little_get32(bytes + CRC_AT);
 }
 
 static void take(struct purge *purge, const struct purge_rule *rule) {
@@ -145,10 +124,10 @@ bool purge_read(struct purge *purge, uint64_t volume, struct view journal, uint6
     *end = PURGE_UNIT_BYTES;
     if (journal.length < PURGE_UNIT_BYTES)
         return false;
-    if (memcmp(bytes, HEADER_MAGIC, strlen(HEADER_MAGIC)) != 0 || get32(bytes + 8) != JOURNAL_FORMAT ||
-            crc_of(bytes, PURGE_UNIT_BYTES) != get32(bytes + CRC_AT))
+    if (memcmp(bytes, HEADER_MAGIC, strlen(HEADER_MAGIC)) != 0 || little_get32(bytes + 8) != JOURNAL_FORMAT ||
+            crc_of(bytes, PURGE_UNIT_BYTES) != little_get32(bytes + CRC_AT))
         is_broken = is_lost = true; // whose it is cannot be read: ours, rather
-    else if (get64(bytes + 16) != volume)
+    else if (little_get64(bytes + 16) != volume)
         return false;
     for (uint64_t at = PURGE_UNIT_BYTES; at + PURGE_UNIT_BYTES <= journal.length;) {
         struct purge_rule rule;

@@ -1,8 +1,8 @@
 #include "cache/record.h"
 
 #include "admin/check.h"
+#include "cache/little.h"
 
-#include <endian.h>
 #include <isa-l/crc.h>
 #include <string.h>
 
@@ -24,28 +24,6 @@ enum { // where the parts of a header are
     HEAD_CRC_AT = 52,
     RESERVED_AT = 56,
 };
-
-static void put32(unsigned char *at, uint32_t number) {
-    number = htole32(number);
-    memcpy(at, &number, sizeof number);
-}
-
-static void put64(unsigned char *at, uint64_t number) {
-    number = htole64(number);
-    memcpy(at, &number, sizeof number);
-}
-
-static uint32_t get32(const unsigned char *at) {
-    uint32_t number;
-    memcpy(&number, at, sizeof number);
-    return le32toh(number);
-}
-
-static uint64_t get64(const unsigned char *at) {
-    uint64_t number;
-    memcpy(&number, at, sizeof number);
-    return le64toh(number);
-}
 
 // ---- lengths ----
 
@@ -88,7 +66,7 @@ void record_write_crcs(const void *body, uint32_t body_bytes, unsigned char *out
     const unsigned char *at = body;
     for (uint32_t i = 0; i < crcs_count(body_bytes); i++) {
         uint32_t start = i * RECORD_CRC_BYTES;
-        put32(out + i * sizeof(uint32_t), record_crc(at + start, block_bytes(body_bytes - start)));
+        little_put32(out + i * sizeof(uint32_t), record_crc(at + start, block_bytes(body_bytes - start)));
     }
 }
 
@@ -99,7 +77,7 @@ bool record_check_body(
     CHECK(length % RECORD_CRC_BYTES == 0 || length == body_bytes - first);
     for (uint32_t done = 0; done < length; done += block_bytes(length - done)) {
         const unsigned char *crc = crcs + (first + done) / RECORD_CRC_BYTES * sizeof(uint32_t);
-        if (get32(crc) != record_crc(at + done, block_bytes(length - done)))
+        if (little_get32(crc) != record_crc(at + done, block_bytes(length - done)))
             return false;
     }
     return true;
@@ -128,15 +106,15 @@ void record_encode(const struct record *record, unsigned char out[static RECORD_
     memcpy(out, MAGIC, MAGIC_BYTES);
     out[TYPE_AT] = (unsigned char)record->type;
     out[FORMAT_AT] = RECORD_FORMAT;
-    put64(out + KEY_AT, record->key.low);
-    put64(out + KEY_AT + 8, record->key.high);
-    put64(out + SEQUENCE_AT, record->sequence);
-    put64(out + GENERATION_AT, record->generation);
-    put32(out + NUMBER_AT, record->number);
-    put32(out + HEAD_BYTES_AT, record->head_bytes);
-    put32(out + BODY_BYTES_AT, record->body_bytes);
-    put32(out + HEAD_CRC_AT, record->head_crc);
-    put32(out + CRC_AT, record_crc(out, CRC_AT));
+    little_put64(out + KEY_AT, record->key.low);
+    little_put64(out + KEY_AT + 8, record->key.high);
+    little_put64(out + SEQUENCE_AT, record->sequence);
+    little_put64(out + GENERATION_AT, record->generation);
+    little_put32(out + NUMBER_AT, record->number);
+    little_put32(out + HEAD_BYTES_AT, record->head_bytes);
+    little_put32(out + BODY_BYTES_AT, record->body_bytes);
+    little_put32(out + HEAD_CRC_AT, record->head_crc);
+    little_put32(out + CRC_AT, record_crc(out, CRC_AT));
 }
 
 static bool is_zeros(const unsigned char *header) {
@@ -146,9 +124,10 @@ static bool is_zeros(const unsigned char *header) {
 
 // What a later format may have set is not ours to read.
 static bool is_ours(const unsigned char *header) {
-    return memcmp(header, MAGIC, MAGIC_BYTES) == 0 && get32(header + CRC_AT) == record_crc(header, CRC_AT) &&
+    return memcmp(header, MAGIC, MAGIC_BYTES) == 0 &&
+           little_get32(header + CRC_AT) == record_crc(header, CRC_AT) &&
            header[FORMAT_AT] == RECORD_FORMAT && header[FLAGS_AT] == 0 && header[FLAGS_AT + 1] == 0 &&
-           get32(header + RESERVED_AT) == 0;
+           little_get32(header + RESERVED_AT) == 0;
 }
 
 enum record_decode record_decode(
@@ -157,13 +136,13 @@ enum record_decode record_decode(
     if (!is_ours(header))
         return is_zeros(header) ? RECORD_NONE : RECORD_BROKEN;
     struct record found = {.type = header[TYPE_AT],
-            .key = {get64(header + KEY_AT), get64(header + KEY_AT + 8)},
-            .sequence = get64(header + SEQUENCE_AT),
-            .generation = get64(header + GENERATION_AT),
-            .number = get32(header + NUMBER_AT),
-            .head_bytes = get32(header + HEAD_BYTES_AT),
-            .body_bytes = get32(header + BODY_BYTES_AT),
-            .head_crc = get32(header + HEAD_CRC_AT)};
+            .key = {little_get64(header + KEY_AT), little_get64(header + KEY_AT + 8)},
+            .sequence = little_get64(header + SEQUENCE_AT),
+            .generation = little_get64(header + GENERATION_AT),
+            .number = little_get32(header + NUMBER_AT),
+            .head_bytes = little_get32(header + HEAD_BYTES_AT),
+            .body_bytes = little_get32(header + BODY_BYTES_AT),
+            .head_crc = little_get32(header + HEAD_CRC_AT)};
     if (!is_within_bounds(&found))
         return RECORD_BROKEN;
     *record = found;

@@ -8,10 +8,10 @@
 #include "admin/log.h"
 #include "cache/aside.h"
 #include "cache/file.h"
+#include "cache/little.h"
 #include "cache/memory.h"
 #include "cache/volume_own.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,28 +33,6 @@ struct recovery {
     uint64_t count, room;
     uint64_t bytes; // of those
 };
-
-static void put32(unsigned char *at, uint32_t number) {
-    number = htole32(number);
-    memcpy(at, &number, sizeof number);
-}
-
-static void put64(unsigned char *at, uint64_t number) {
-    number = htole64(number);
-    memcpy(at, &number, sizeof number);
-}
-
-static uint32_t get32(const unsigned char *at) {
-    uint32_t number;
-    memcpy(&number, at, sizeof number);
-    return le32toh(number);
-}
-
-static uint64_t get64(const unsigned char *at) {
-    uint64_t number;
-    memcpy(&number, at, sizeof number);
-    return le64toh(number);
-}
 
 // ---- which files there are ----
 
@@ -235,9 +213,9 @@ static bool recover_segments(struct recovery *recovery) {
 
 static void encode_segment(const struct segments *pool, uint32_t slot, unsigned char *out) {
     const struct segment *segment = atomic_load(&pool->slots[slot].segment);
-    put64(out, segment_label(segment)->number);
-    put64(out + 8, pool->slots[slot].bytes);
-    put32(out + 16, slot);
+    little_put64(out, segment_label(segment)->number);
+    little_put64(out + 8, pool->slots[slot].bytes);
+    little_put32(out + 16, slot);
     out[20] = (unsigned char)pool->slots[slot].queue;
 }
 
@@ -254,13 +232,13 @@ static unsigned char *encode_list(struct volume *volume, size_t *bytes) {
             at += VOLUME_INDEX_ENTRY_BYTES;
         }
     memcpy(out, INDEX_MAGIC, strlen(INDEX_MAGIC));
-    put32(out + 8, INDEX_FORMAT);
-    put32(out + 12, (uint32_t)count);
-    put64(out + 16, volume->super.uuid[0]);
-    put64(out + 24, atomic_load(&volume->sequence));
-    put64(out + 32, volume->next_number);
-    put32(out + 40, record_crc(out + INDEX_HEADER_BYTES, *bytes - INDEX_HEADER_BYTES));
-    put32(out + 60, record_crc(out, 60));
+    little_put32(out + 8, INDEX_FORMAT);
+    little_put32(out + 12, (uint32_t)count);
+    little_put64(out + 16, volume->super.uuid[0]);
+    little_put64(out + 24, atomic_load(&volume->sequence));
+    little_put64(out + 32, volume->next_number);
+    little_put32(out + 40, record_crc(out + INDEX_HEADER_BYTES, *bytes - INDEX_HEADER_BYTES));
+    little_put32(out + 60, record_crc(out, 60));
     return out;
 }
 
@@ -293,18 +271,19 @@ int recovery_save(struct volume *volume) {
 
 static bool is_good_header(const struct volume *volume, const unsigned char *header) {
     return memcmp(header, INDEX_MAGIC, strlen(INDEX_MAGIC)) == 0 &&
-           get32(header + 60) == record_crc(header, 60) && get32(header + 8) == INDEX_FORMAT &&
-           get64(header + 16) == volume->super.uuid[0] && get32(header + 12) <= volume->pool.slot_count;
+           little_get32(header + 60) == record_crc(header, 60) && little_get32(header + 8) == INDEX_FORMAT &&
+           little_get64(header + 16) == volume->super.uuid[0] &&
+           little_get32(header + 12) <= volume->pool.slot_count;
 }
 
 // The list, NULL when it is not what was saved. Freed by the caller.
 static unsigned char *load_list(struct volume *volume, int fd, unsigned char *header, size_t *bytes) {
     if (file_read(fd, 0, header, INDEX_HEADER_BYTES) < 0 || !is_good_header(volume, header))
         return NULL;
-    *bytes = (size_t)get32(header + 12) * VOLUME_INDEX_ENTRY_BYTES;
+    *bytes = (size_t)little_get32(header + 12) * VOLUME_INDEX_ENTRY_BYTES;
     unsigned char *list = memory_new(*bytes + 1);
     if (file_read(fd, INDEX_HEADER_BYTES, list, *bytes) == 0 &&
-            record_crc(list, *bytes) == get32(header + 40))
+            record_crc(list, *bytes) == little_get32(header + 40))
         return list;
     free(list);
     return NULL;
@@ -332,8 +311,8 @@ static void forget_place(struct recovery *recovery, uint64_t place) {
 // made of its file is found later.
 static bool open_listed(struct recovery *recovery, const unsigned char *listed) {
     struct volume *volume = recovery->volume;
-    uint64_t number = get64(listed), at = place_of(recovery, number);
-    uint32_t slot = get32(listed + 16);
+    uint64_t number = little_get64(listed), at = place_of(recovery, number);
+    uint32_t slot = little_get32(listed + 16);
     int error;
     if (at == recovery->count)
         return false;
@@ -341,7 +320,8 @@ static bool open_listed(struct recovery *recovery, const unsigned char *listed) 
     if (!segment)
         return false;
     pthread_mutex_lock(&volume->lock);
-    bool taken = segment_is_sealed(segment) && segments_take_slot(&volume->pool, slot, get64(listed + 8));
+    bool taken =
+            segment_is_sealed(segment) && segments_take_slot(&volume->pool, slot, little_get64(listed + 8));
     if (taken)
         segments_enter_oldest(
                 &volume->pool, slot, segment, listed[20] == SEGMENTS_MAIN ? SEGMENTS_MAIN : SEGMENTS_SMALL);
@@ -366,12 +346,12 @@ static bool load_from(struct recovery *recovery, int fd) {
     if (ghosts_at >= 0)
         ghosts_load(volume->ghosts, fd, (uint64_t)ghosts_at); // of no use: there are none
     if (good) {
-        raise_sequence(volume, get64(header + 24));
-        if (get64(header + 32) > volume->next_number)
-            volume->next_number = get64(header + 32);
+        raise_sequence(volume, little_get64(header + 24));
+        if (little_get64(header + 32) > volume->next_number)
+            volume->next_number = little_get64(header + 32);
     }
     for (size_t at = 0; good && at < bytes; at += VOLUME_INDEX_ENTRY_BYTES) {
-        uint32_t slot = get32(list + at + 16);
+        uint32_t slot = little_get32(list + at + 16);
         if (!open_listed(recovery, list + at))
             table_forget(volume->table, segments_location(slot, 0), segments_location(slot + 1, 0) - 1);
     }

@@ -1,11 +1,11 @@
 #include "cache/saved_index.h"
 
 #include "cache/file.h"
+#include "cache/little.h"
 #include "cache/memory.h"
 #include "cache/segments.h"
 #include "cache/table.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -30,27 +30,15 @@ struct saved_index {
     struct table *table;
 };
 
-static uint32_t get32(const unsigned char *at) {
-    uint32_t number;
-    memcpy(&number, at, sizeof number);
-    return le32toh(number);
-}
-
-static uint64_t get64(const unsigned char *at) {
-    uint64_t number;
-    memcpy(&number, at, sizeof number);
-    return le64toh(number);
-}
-
 static int compare_lines(const void *a, const void *b) {
     const struct line *left = a, *right = b;
     return left->segment < right->segment ? -1 : left->segment > right->segment;
 }
 
 static bool is_good_header(const unsigned char *header, uint64_t volume, uint64_t size) {
-    return memcmp(header, MAGIC, MAGIC_BYTES) == 0 && get32(header + 60) == record_crc(header, 60) &&
-           get32(header + 8) == FORMAT && get64(header + 16) == volume &&
-           get32(header + 12) <= (size - HEADER_BYTES) / LINE_BYTES;
+    return memcmp(header, MAGIC, MAGIC_BYTES) == 0 && little_get32(header + 60) == record_crc(header, 60) &&
+           little_get32(header + 8) == FORMAT && little_get64(header + 16) == volume &&
+           little_get32(header + 12) <= (size - HEADER_BYTES) / LINE_BYTES;
 }
 
 static int read_lines(struct saved_index *index, int fd, const unsigned char *header) {
@@ -58,11 +46,11 @@ static int read_lines(struct saved_index *index, int fd, const unsigned char *he
     unsigned char *list = memory_new(bytes + 1);
     index->lines = memory_new(index->count * sizeof *index->lines + 1);
     int error = file_read(fd, HEADER_BYTES, list, bytes);
-    if (error == 0 && record_crc(list, bytes) != get32(header + 40))
+    if (error == 0 && record_crc(list, bytes) != little_get32(header + 40))
         error = -EBADMSG;
     for (uint32_t i = 0; i < index->count && error == 0; i++)
-        index->lines[i] =
-                (struct line){get64(list + i * LINE_BYTES), get32(list + (size_t)i * LINE_BYTES + 16)};
+        index->lines[i] = (struct line){
+                little_get64(list + i * LINE_BYTES), little_get32(list + (size_t)i * LINE_BYTES + 16)};
     free(list);
     if (error == 0 && index->count > 0)
         qsort(index->lines, index->count, sizeof *index->lines, compare_lines);
@@ -82,7 +70,7 @@ static int read_all(struct saved_index *index, int fd, uint64_t volume) {
         return error;
     if (!is_good_header(header, volume, size))
         return -EBADMSG;
-    index->count = get32(header + 12);
+    index->count = little_get32(header + 12);
     error = read_lines(index, fd, header);
     uint64_t at = HEADER_BYTES + (uint64_t)index->count * LINE_BYTES;
     if (error < 0 || lseek(fd, (off_t)at, SEEK_SET) < 0)

@@ -2,9 +2,9 @@
 
 #include "admin/check.h"
 #include "cache/file.h"
+#include "cache/little.h"
 #include "cache/memory.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -298,42 +298,20 @@ int segment_append(struct segment *segment, const struct record *record, const s
 
 // ---- the table of contents ----
 
-static void put32(unsigned char *at, uint32_t number) {
-    number = htole32(number);
-    memcpy(at, &number, sizeof number);
-}
-
-static void put64(unsigned char *at, uint64_t number) {
-    number = htole64(number);
-    memcpy(at, &number, sizeof number);
-}
-
-static uint32_t get32(const unsigned char *at) {
-    uint32_t number;
-    memcpy(&number, at, sizeof number);
-    return le32toh(number);
-}
-
-static uint64_t get64(const unsigned char *at) {
-    uint64_t number;
-    memcpy(&number, at, sizeof number);
-    return le64toh(number);
-}
-
 static void encode_entry(const struct segment_entry *entry, unsigned char *out) {
-    put64(out, entry->key.low);
-    put64(out + 8, entry->key.high);
-    put32(out + 16, entry->offset);
-    put32(out + 20, entry->bytes);
-    put32(out + 24, entry->number);
-    put32(out + 28, entry->type);
+    little_put64(out, entry->key.low);
+    little_put64(out + 8, entry->key.high);
+    little_put32(out + 16, entry->offset);
+    little_put32(out + 20, entry->bytes);
+    little_put32(out + 24, entry->number);
+    little_put32(out + 28, entry->type);
 }
 
 static struct segment_entry decode_entry(const unsigned char *bytes) {
-    return (struct segment_entry){.key = {get64(bytes), get64(bytes + 8)},
-            .offset = get32(bytes + 16),
-            .bytes = get32(bytes + 20),
-            .number = get32(bytes + 24),
+    return (struct segment_entry){.key = {little_get64(bytes), little_get64(bytes + 8)},
+            .offset = little_get32(bytes + 16),
+            .bytes = little_get32(bytes + 20),
+            .number = little_get32(bytes + 24),
             .type = bytes[28]};
 }
 

@@ -1,9 +1,9 @@
 #include "cache/super.h"
 
 #include "cache/file.h"
+#include "cache/little.h"
 #include "cache/record.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,28 +14,6 @@
 #define MAGIC_BYTES 8
 #define CRC_AT 60
 #define COPIES SUPER_COPIES
-
-static void put32(unsigned char *at, uint32_t number) {
-    number = htole32(number);
-    memcpy(at, &number, sizeof number);
-}
-
-static void put64(unsigned char *at, uint64_t number) {
-    number = htole64(number);
-    memcpy(at, &number, sizeof number);
-}
-
-static uint32_t get32(const unsigned char *at) {
-    uint32_t number;
-    memcpy(&number, at, sizeof number);
-    return le32toh(number);
-}
-
-static uint64_t get64(const unsigned char *at) {
-    uint64_t number;
-    memcpy(&number, at, sizeof number);
-    return le64toh(number);
-}
 
 struct super super_new(uint64_t segment_bytes) {
     struct super super = {.format = SUPER_FORMAT, .segment_bytes = segment_bytes};
@@ -50,25 +28,25 @@ struct super super_new(uint64_t segment_bytes) {
 static void encode(const struct super *super, unsigned char out[static SUPER_BYTES]) {
     memset(out, 0, SUPER_BYTES);
     memcpy(out, MAGIC, MAGIC_BYTES);
-    put32(out + 8, super->format);
-    put32(out + 12, super->needed_bits);
-    put32(out + 16, super->other_bits);
-    put64(out + 24, super->uuid[0]);
-    put64(out + 32, super->uuid[1]);
-    put64(out + 40, super->seed);
-    put64(out + 48, super->segment_bytes);
-    put32(out + CRC_AT, record_crc(out, CRC_AT));
+    little_put32(out + 8, super->format);
+    little_put32(out + 12, super->needed_bits);
+    little_put32(out + 16, super->other_bits);
+    little_put64(out + 24, super->uuid[0]);
+    little_put64(out + 32, super->uuid[1]);
+    little_put64(out + 40, super->seed);
+    little_put64(out + 48, super->segment_bytes);
+    little_put32(out + CRC_AT, record_crc(out, CRC_AT));
 }
 
 static enum super_found decode(const unsigned char bytes[static SUPER_BYTES], struct super *super) {
-    if (memcmp(bytes, MAGIC, MAGIC_BYTES) != 0 || get32(bytes + CRC_AT) != record_crc(bytes, CRC_AT))
+    if (memcmp(bytes, MAGIC, MAGIC_BYTES) != 0 || little_get32(bytes + CRC_AT) != record_crc(bytes, CRC_AT))
         return SUPER_BROKEN;
-    *super = (struct super){.format = get32(bytes + 8),
-            .needed_bits = get32(bytes + 12),
-            .other_bits = get32(bytes + 16),
-            .uuid = {get64(bytes + 24), get64(bytes + 32)},
-            .seed = get64(bytes + 40),
-            .segment_bytes = get64(bytes + 48)};
+    *super = (struct super){.format = little_get32(bytes + 8),
+            .needed_bits = little_get32(bytes + 12),
+            .other_bits = little_get32(bytes + 16),
+            .uuid = {little_get64(bytes + 24), little_get64(bytes + 32)},
+            .seed = little_get64(bytes + 40),
+            .segment_bytes = little_get64(bytes + 48)};
     return super->format == SUPER_FORMAT && super->needed_bits == 0 ? SUPER_GOOD : SUPER_FOREIGN;
 }
 

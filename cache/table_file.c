@@ -8,9 +8,9 @@
 #include "cache/table.h"
 
 #include "cache/bucket.h"
+#include "cache/little.h"
 #include "cache/record.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,39 +33,6 @@ struct stream {
     uint32_t length; // of the payload
     unsigned char block[CRC_BYTES + LENGTH_BYTES + BLOCK_BYTES + CRC_BYTES];
 };
-
-static void put16(unsigned char *to, uint16_t value) {
-    value = htole16(value);
-    memcpy(to, &value, sizeof value);
-}
-
-static void put32(unsigned char *to, uint32_t value) {
-    value = htole32(value);
-    memcpy(to, &value, sizeof value);
-}
-
-static void put64(unsigned char *to, uint64_t value) {
-    value = htole64(value);
-    memcpy(to, &value, sizeof value);
-}
-
-static uint16_t get16(const unsigned char *from) {
-    uint16_t value;
-    memcpy(&value, from, sizeof value);
-    return le16toh(value);
-}
-
-static uint32_t get32(const unsigned char *from) {
-    uint32_t value;
-    memcpy(&value, from, sizeof value);
-    return le32toh(value);
-}
-
-static uint64_t get64(const unsigned char *from) {
-    uint64_t value;
-    memcpy(&value, from, sizeof value);
-    return le64toh(value);
-}
 
 static unsigned char *payload_of(struct stream *stream) {
     return stream->block + CRC_BYTES + LENGTH_BYTES;
@@ -114,21 +81,21 @@ static uint32_t block_end(const struct table *table, uint32_t n) {
 static void make_header(const struct table *table, unsigned char header[static HEADER_BYTES]) {
     memset(header, 0, HEADER_BYTES);
     memcpy(header, MAGIC, sizeof MAGIC - 1);
-    put32(header + 8, VERSION);
-    put32(header + 12, BLOCK_BUCKETS);
-    put64(header + 16, table->bucket_count);
-    put32(header + HEADER_CRC_AT, record_crc(header, HEADER_CRC_AT));
+    little_put32(header + 8, VERSION);
+    little_put32(header + 12, BLOCK_BUCKETS);
+    little_put64(header + 16, table->bucket_count);
+    little_put32(header + HEADER_CRC_AT, record_crc(header, HEADER_CRC_AT));
 }
 
 // ---- saving ----
 
 static int write_block(struct stream *stream) {
     uint32_t covered = CRC_BYTES + LENGTH_BYTES + stream->length;
-    put32(stream->block + CRC_BYTES, stream->length);
+    little_put32(stream->block + CRC_BYTES, stream->length);
     uint32_t crc = record_crc(stream->block, covered);
-    put32(stream->block + covered, crc);
+    little_put32(stream->block + covered, crc);
     int error = write_all(stream->fd, stream->block + CRC_BYTES, covered);
-    put32(stream->block, crc);
+    little_put32(stream->block, crc);
     return error;
 }
 
@@ -152,8 +119,8 @@ static unsigned encode_bucket(struct stream *stream, const struct bucket *bucket
     unsigned char *to = payload_of(stream) + stream->length;
     *to++ = (unsigned char)count;
     for (unsigned i = 0; i < count; i++, to += ENTRY_BYTES) {
-        put64(to, entries[i].word);
-        put16(to + 8, entries[i].rest);
+        little_put64(to, entries[i].word);
+        little_put16(to + 8, entries[i].rest);
     }
     stream->length += 1 + count * ENTRY_BYTES;
     return count;
@@ -169,7 +136,7 @@ static int save_blocks(const struct table *table, struct stream *stream) {
         if (error)
             return error;
     }
-    put64(payload_of(stream), entries);
+    little_put64(payload_of(stream), entries);
     stream->length = sizeof entries;
     return write_block(stream);
 }
@@ -195,14 +162,14 @@ static int read_block(struct stream *stream) {
     int error = read_all(stream->fd, stream->block + CRC_BYTES, LENGTH_BYTES);
     if (error)
         return error;
-    stream->length = get32(stream->block + CRC_BYTES);
+    stream->length = little_get32(stream->block + CRC_BYTES);
     if (stream->length > BLOCK_BYTES)
         return NOT_IT;
     error = read_all(stream->fd, payload_of(stream), stream->length + CRC_BYTES);
     if (error)
         return error;
     uint32_t covered = CRC_BYTES + LENGTH_BYTES + stream->length;
-    if (get32(stream->block + covered) != record_crc(stream->block, covered))
+    if (little_get32(stream->block + covered) != record_crc(stream->block, covered))
         return NOT_IT;
     memcpy(stream->block, stream->block + covered, CRC_BYTES);
     return 0;
@@ -213,13 +180,13 @@ static unsigned fill_bucket(struct bucket *bucket, const unsigned char *from, un
     unsigned place, filled = 0;
     bucket_lock(bucket);
     for (; filled < count && bucket_room(bucket, &place); filled++, from += ENTRY_BYTES)
-        bucket_write(bucket, place, (struct bucket_entry){get64(from), get16(from + 8)});
+        bucket_write(bucket, place, (struct bucket_entry){little_get64(from), little_get16(from + 8)});
     bucket_unlock(bucket);
     return filled;
 }
 
 static bool is_entry(const unsigned char *from) {
-    return (get64(from) & BUCKET_TAG_MASK) != 0 && get16(from + 8) <= BUCKET_REST_MASK;
+    return (little_get64(from) & BUCKET_TAG_MASK) != 0 && little_get16(from + 8) <= BUCKET_REST_MASK;
 }
 
 // The bytes the bucket's entries take at `from`, with their count; 0: no bucket.
@@ -262,7 +229,7 @@ static int load_blocks(struct table *table, struct stream *stream) {
     error = read_block(stream);
     if (error)
         return error;
-    return stream->length == sizeof entries && get64(payload_of(stream)) == entries ? 0 : NOT_IT;
+    return stream->length == sizeof entries && little_get64(payload_of(stream)) == entries ? 0 : NOT_IT;
 }
 
 int table_load(struct table *table, int fd) {
@@ -290,9 +257,9 @@ static uint64_t peek_buckets(int fd) {
     unsigned char header[HEADER_BYTES];
     off_t at = lseek(fd, 0, SEEK_CUR);
     if (at < 0 || read_all(fd, header, sizeof header) != 0 || lseek(fd, at, SEEK_SET) < 0 ||
-            get32(header + HEADER_CRC_AT) != record_crc(header, HEADER_CRC_AT))
+            little_get32(header + HEADER_CRC_AT) != record_crc(header, HEADER_CRC_AT))
         return 0;
-    return get64(header + 16);
+    return little_get64(header + 16);
 }
 
 struct table *table_restore(int fd, uint64_t bytes, int *error) {
