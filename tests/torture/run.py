@@ -162,7 +162,7 @@ class Torture:
         self.chosen = sorted(name for name in self.events_known if (not only or name in only) and name not in without
             and (self.volumes or name not in disks))
         self.daemon = Daemon(self)
-        self.is_away = False
+        self.is_away = self.is_moving = False
         self.expected_end = False
         self.peak = 0
 
@@ -278,6 +278,7 @@ class Torture:
 
     def restart(self):
         took = self.daemon.start()
+        self.is_away = self.is_moving
         self.world.outage_until = time.monotonic()
         self.say(f"ready after {took:.2f} s")
 
@@ -450,8 +451,10 @@ class Torture:
         self.away(volume, again)
 
     def away(self, volume, meanwhile):
-        """What is purged while its volume is not there may come back with it."""
-        self.is_away = True
+        """What is purged while its volume is not there may come back with it. A running weir finds out that the path is
+        another directory when it makes its next file there, and holds on to the deleted one until then: whoever moves
+        directories about starts it again."""
+        self.is_away = self.is_moving = True
         for purge in self.world.purges:
             purge.done = float("inf")
         away, trash = volume.with_name("away"), volume.with_name("trash")
@@ -461,7 +464,8 @@ class Torture:
             volume.rename(trash)
         away.rename(volume)
         shutil.rmtree(trash, ignore_errors=True)
-        self.is_away = False
+        self.is_moving = False
+        self.event_kill()
 
     # ---- quiet points ----
 
