@@ -452,7 +452,7 @@ static void judge(struct client *client, struct operation *operation, enum verdi
         wrong(client, operation, "hangs since %.1f s", world_now() - operation->began);
     } else if (verdict == VERDICT_CUT) {
         world_count(world, COUNT_cut, 1);
-        if (operation->is_calm)
+        if (operation->is_calm && !atomic_load(&world->was_damaged))
             wrong(client, operation, "cut short while all is calm");
     } else if (!is_kept) {
         world_count(world, COUNT_refused, 1);

@@ -71,7 +71,8 @@ class World(ctypes.Structure):
     _fields_ = [("seed", ctypes.c_uint64), ("start", ctypes.c_double), ("outage_from", ctypes.c_double),
         ("outage_until", ctypes.c_double), ("phase", ctypes.c_uint32), ("active", ctypes.c_uint32),
         ("mischief", ctypes.c_uint32), ("hang_s", ctypes.c_uint32), ("counters", ctypes.c_uint64 * len(COUNTERS)),
-        ("purges", Purge * URLS), ("calms", Calm * 64), ("calm_count", ctypes.c_uint32)]
+        ("purges", Purge * URLS), ("calms", Calm * 64), ("calm_count", ctypes.c_uint32),
+        ("was_damaged", ctypes.c_uint32)]
 
 
 class Daemon:
@@ -423,6 +424,7 @@ class Torture:
                 octet = os.pread(opened.fileno(), 1, at)
                 os.pwrite(opened.fileno(), bytes([octet[0] ^ 1 << self.dice.randrange(8)]), at)
                 told.append(f"{file.relative_to(self.directory)}@{at}")
+        self.world.was_damaged = 1
         self.say(f"flipped {' '.join(told)}")
 
     def event_flip_running(self):

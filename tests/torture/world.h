@@ -49,6 +49,8 @@ struct world { // run.py: World
     struct purge purges[URLS];
     struct calm calms[CALMS];
     _Atomic uint32_t calm_count;
+    _Atomic uint32_t was_damaged; // bits were flipped: where an origin does not answer ranges, what is found
+                                  // broken amid a body is cut off, in calm as well
 };
 
 struct place { // what stands under an URL at a time, for one variant
