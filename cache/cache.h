@@ -76,9 +76,14 @@ struct cache_reader {
 // What a request asks for. All views are borrowed for the call.
 struct cache_query {
     const struct http_head *head;
-    struct endpoint destination; // original destination: the scope
-    struct view authority;       // normalised Host, http/target.h
-    struct view path;            // path and query
+    struct endpoint destination; // original destination: the scope, unless is_verified
+    // The name (authority without its port) has this address by a DNS that is trusted, and the authority's
+    // port is the destination's: what is stored is shared by all addresses of the name (name scope). Decided
+    // once a request, so that every call with its query means the same scope.
+    bool is_verified;
+    bool is_plain; // it sends nothing unkeyed that could have changed the response: it may fill name scope
+    struct view authority; // normalised Host, http/target.h
+    struct view path;      // path and query
     struct moment now;
     const struct cache_rules *rules; // of this URL; NULL: the standards alone
     bool store_allowed;              // false: no_cache, a body in the request...: LOOKUP_PASS
