@@ -153,7 +153,7 @@ def run_wrk(lab, seconds, prefix=None, begin=0, among=0, may_fail=False):
     if process.returncode != 0 or not found:
         raise Failed(f"wrk: exit {process.returncode}\n{output}")
     figures = json.loads(found.group(1))
-    if not may_fail and (figures["bad_status"] or figures["broken"]) or not figures["requests"]:
+    if not may_fail and (figures["bad_status"] or figures["broken"] or not figures["requests"]):
         raise Failed(f"wrk met errors: {figures}\n{output}")
     figures["cpu"] = usage.ru_utime + usage.ru_stime
     return figures

@@ -79,10 +79,11 @@ class Store:
             wait_for(self.answers, 60, self.proxy.name)
             return time.monotonic() - began
         for _ in range(PASSES):
-            done = 0
-            while done < self.objects:
+            done, silent = 0, 0
+            while done < self.objects and silent < 5:
                 begin = max(0, done - OVERLAP)  # of what was under way at the end, nobody knows what arrived
-                done = begin + run_wrk(self.lab, 4, "all", begin=begin, may_fail=True)["requests"]
+                answered = run_wrk(self.lab, 4, "all", begin=begin, may_fail=True)["requests"]
+                done, silent = begin + answered, silent + 1 if answered <= OVERLAP else 0
                 self.proxy.check_alive()
         return time.monotonic() - began
 
@@ -91,10 +92,10 @@ class Store:
         pid = self.proxy.process.pid
         before, count = cpu_of(pid), self.origin.count()
         wrk = run_wrk(self.lab, seconds, "all", begin=seed, among=self.objects, may_fail=True)
-        after = cpu_of(pid)
-        return {"cpu_us": (sum(after) - sum(before)) * 1e6 / wrk["requests"],
-            "user_us": (after[0] - before[0]) * 1e6 / wrk["requests"], "rate": wrk["requests"] * 1e6 / wrk["microseconds"],
-            "p99_ms": wrk["p99_us"] / 1000, "errors": wrk["bad_status"] + wrk["broken"], "miss": (self.origin.settled_count() - count) / wrk["requests"]}
+        after, requests = cpu_of(pid), max(1, wrk["requests"])
+        return {"cpu_us": (sum(after) - sum(before)) * 1e6 / requests,
+            "user_us": (after[0] - before[0]) * 1e6 / requests, "rate": wrk["requests"] * 1e6 / wrk["microseconds"],
+            "p99_ms": wrk["p99_us"] / 1000, "errors": wrk["bad_status"] + wrk["broken"], "miss": (self.origin.settled_count() - count) / requests}
 
     def some(self, count):
         """How many of so many objects taken at random are answered, on one connection as far as it lasts."""
