@@ -179,6 +179,9 @@ bool cache_fill_fail(struct cache_fill *fill);
 bool cache_fill_confirms(const struct cache_fill *fill);
 // Readers attached now. 0: nobody waits for it.
 unsigned cache_fill_readers(struct cache_fill *fill);
+// Before it is abandoned for want of readers: nobody can come to it any more. False, and nothing has changed,
+// when somebody reads it by now.
+bool cache_fill_leave(struct cache_fill *fill);
 // Whether it will be stored: for deciding whether to go on for nobody.
 bool cache_fill_stores(const struct cache_fill *fill);
 

@@ -503,6 +503,16 @@ unsigned cache_fill_readers(struct cache_fill *fill) {
     return readers;
 }
 
+bool cache_fill_leave(struct cache_fill *fill) {
+    struct cache_object *object = fill->object;
+    struct shard *shard = index_shard(&fill->cache->index, object->key);
+    pthread_mutex_lock(&shard->lock);
+    object->is_left = cache_fill_readers(fill) == 0;
+    bool is_left = object->is_left;
+    pthread_mutex_unlock(&shard->lock);
+    return is_left;
+}
+
 unsigned cache_fill_shed(struct cache_fill *fill) {
     pthread_mutex_lock(&fill->object->lock);
     unsigned cut = object_shed_laggards(fill->object);

@@ -90,7 +90,7 @@ static bool is_readable(const struct search *search, struct cache_object *object
 static struct cache_object *find_arriving(struct search *search, const struct entry *entry) {
     unsigned looks = 0;
     for (struct cache_object *object = entry->arriving; object; object = next_arriving(object, &looks))
-        if (object_phase(object) == PHASE_ARRIVING && is_matching(search, object) &&
+        if (object_phase(object) == PHASE_ARRIVING && !object->is_left && is_matching(search, object) &&
                 partial_will_serve(object, search->query) && is_usable(use_of(search, object)))
             return object;
     return NULL;
@@ -133,7 +133,7 @@ static bool asks_alike(const struct search *search, const struct cache_fill *fil
 static struct cache_object *find_pending(const struct search *search, const struct entry *entry) {
     unsigned looks = 0;
     for (struct cache_object *object = entry->arriving; object; object = next_arriving(object, &looks))
-        if (object_phase(object) == PHASE_PENDING && !object->fill->alone &&
+        if (object_phase(object) == PHASE_PENDING && !object->is_left && !object->fill->alone &&
                 asks_alike(search, object->fill) && may_share(search, entry, &object->fill->request->http))
             return object;
     return NULL;
@@ -223,7 +223,7 @@ static enum lookup decide_offline(struct search *search, struct entry *entry) {
 static bool is_succeeded(const struct search *search, const struct entry *entry) {
     unsigned looks = 0;
     for (struct cache_object *object = entry->arriving; object; object = next_arriving(object, &looks))
-        if (object_phase(object) == PHASE_ARRIVING && object->head->http.status != 206 &&
+        if (object_phase(object) == PHASE_ARRIVING && !object->is_left && object->head->http.status != 206 &&
                 is_matching(search, object))
             return true;
     return false;

@@ -57,6 +57,7 @@ struct cache_object {
     struct entry *entry; // NULL when in none
     struct cache_object *sibling;
     enum place place;
+    bool is_left;      // arriving for nobody, and about to be given up: nobody joins it any more
     bool is_forgotten; // dropped, and what lies on disk is to go as well
     struct eviction_node node;
 

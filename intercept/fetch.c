@@ -141,7 +141,7 @@ static bool is_wanted(struct fetch *fetch) {
 }
 
 static enum run run_step(struct fetch *fetch) {
-    if (!is_wanted(fetch)) {
+    if (!is_wanted(fetch) && (!fetch->upload_over || cache_fill_leave(fetch->fill))) {
         counter_add(&fetch->worker->counters, COUNTER_orphans_aborted, 1);
         return fetch_give_up(fetch, 502, "client-left", "");
     }

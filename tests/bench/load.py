@@ -60,7 +60,7 @@ end
 COUNTER = """\
 local number = FROM
 request = function()
-    number = number + 1
+    number = number % WRAP + 1
     return "GET /PREFIX/" .. number .. " HTTP/1.1\\r\\nHost: HOST\\r\\n\\r\\n"
 end
 """
@@ -135,12 +135,13 @@ class Origin:
         self.process.wait(10)
 
 
-def run_wrk(lab, seconds, prefix=None, begin=0, among=0, may_fail=False):
-    """One load of `seconds`: the same URL always, or under `prefix` every time the one behind, from `begin` on, or one at random
-    `among` so many. wrk's own figures, and the CPU seconds it took. Errors end it unless it `may_fail`."""
+def run_wrk(lab, seconds, prefix=None, begin=0, among=0, wrap=1 << 40, may_fail=False):
+    """One load of `seconds`: the same URL always, or under `prefix` every time the one behind, from `begin` on and at `wrap`
+    from the first one again, or one at random `among` so many. wrk's own figures, and the CPU seconds it took. Errors end it unless it `may_fail`."""
     script = lab.directory / f"wrk-{prefix or 'same'}.lua"
     changing = (RANDOM if among else COUNTER) if prefix else ""
-    for word, value in (("PREFIX", prefix), ("HOST", ORIGIN), ("FROM", begin), ("COUNT", among)):
+    for word, value in (("PREFIX", prefix), ("HOST", ORIGIN), ("FROM", begin), ("WRAP", wrap),
+            ("COUNT", among)):
         changing = changing.replace(word, str(value))
     script.write_text(changing + SUMMARY)
     process = lab.lan.start(*on_core(LOAD_CORE, "wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "10s",

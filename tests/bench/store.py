@@ -30,7 +30,7 @@ from proxies import PORT, cpu_of, stat_fields  # noqa: E402
 HIT_BYTES, HIT_OBJECTS = 20480, 20000
 OBJECT_BYTES = 8192
 SAMPLE, OVERLAP = 500, 1000
-PASSES = 3  # what a store could not take at that speed, or did not answer, comes again
+PASSES = 2  # what a store could not take at that speed, or did not answer, comes again
 FILL = pathlib.Path(BINARY).with_name("bench-fill")
 
 
@@ -82,7 +82,7 @@ class Store:
             done, silent = 0, 0
             while done < self.objects and silent < 5:
                 begin = max(0, done - OVERLAP)  # of what was under way at the end, nobody knows what arrived
-                answered = run_wrk(self.lab, 4, "all", begin=begin, may_fail=True)["requests"]
+                answered = run_wrk(self.lab, 4, "all", begin=begin, wrap=self.objects, may_fail=True)["requests"]
                 done, silent = begin + answered, silent + 1 if answered <= OVERLAP else 0
                 self.proxy.check_alive()
         return time.monotonic() - began

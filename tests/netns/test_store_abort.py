@@ -139,7 +139,6 @@ def test_resuming_at_an_origin_that_ignores_ranges(way, says, range_):
     thing.rate = None
     answer = way.get(origin, thing, range_)
     assert answer.complete and answer.status in (200, 206)
-    settled(thing)  # who joins in the moment that the fetch for nobody is given up is cut off with it
     answer = way.get(origin, thing)
     assert answer.complete and len(answer.body) == thing.size
 

@@ -65,6 +65,34 @@ static void nobody_reads_a_stream(void) {
     cache_free(cache);
 }
 
+// What is about to be given up for want of readers is joined by nobody, with its head or without; one that is
+// read is not given up.
+static void left_by_all(void) {
+    for (int has_head = 0; has_head < 2; has_head++) {
+        struct cache *cache = new_cache(1 << 20, 0, 0);
+        struct play play, late;
+        play_get(&play, cache, "/a", NOW);
+        if (has_head)
+            CU_ASSERT_EQUAL(play_answer(&play, 200, FRESH, 1000), FILL_STORE);
+        CU_ASSERT_FALSE(cache_fill_leave(play.fill));
+        CU_ASSERT_EQUAL(play_get(&late, cache, "/a", NOW), LOOKUP_JOIN);
+        cache_reader_detach(&play.reader);
+        CU_ASSERT_FALSE(cache_fill_leave(play.fill)); // the late one reads it
+        cache_reader_detach(&late.reader);
+        CU_ASSERT_TRUE(cache_fill_leave(play.fill));
+        CU_ASSERT_EQUAL(play_get(&late, cache, "/a", NOW), LOOKUP_MISS);
+        cache_fill_abandon(play.fill);
+        CU_ASSERT_EQUAL(play_answer(&late, 200, FRESH, 1000), FILL_STORE);
+        play_send(&late, 1000);
+        play_finish(&late);
+        CU_ASSERT_EQUAL(play_read(&late, UINT64_MAX), READ_END);
+        play_end(&late);
+        CU_ASSERT_EQUAL(play_get(&play, cache, "/a", NOW), LOOKUP_HIT);
+        cache_reader_detach(&play.reader);
+        cache_free(cache);
+    }
+}
+
 // A fill that outgrows what may be stored: its readers get every byte, the slowest sets the pace.
 static void outgrowing(void) {
     struct cache *cache = new_cache(4 << 20, 0, 300000);
@@ -336,7 +364,7 @@ static void baseline(void) {
     cache_free(cache);
 }
 
-SUITE(cache_fill, CASE(window), CASE(nobody_reads_a_stream), CASE(outgrowing),
+SUITE(cache_fill, CASE(window), CASE(nobody_reads_a_stream), CASE(left_by_all), CASE(outgrowing),
         CASE(outgrowing_with_a_stranger), CASE(laggards_are_cut), CASE(no_wake_after_the_end),
         CASE(limits_of_objects), CASE(in_small_steps), CASE(within_budget), CASE(full_of_readers),
         CASE(scan_resistance), CASE(baseline))
